@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import json
 import os
 import platform
 import struct
@@ -38,7 +37,6 @@ from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.kv.options import read_options
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.sketch import HEAD
@@ -283,10 +281,8 @@ def main() -> None:
     parser.add_argument("--keep", choices=[Keep.NOTHING.value, Keep.EVIDENCE.value], default=Keep.EVIDENCE.value)
     parser.add_argument("--max-pages", type=int, default=0)
     parser.add_argument("--ttl", type=float, default=0.0, help="in hours")
-    parser.add_argument("--options", default="{}", help="NEARDUP_STORE_OPTIONS, as JSON")
     parser.add_argument("--directory", help="for the state")
     given = parser.parse_args()
-    options = read_options("--options", json.loads(given.options))
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, {given.store}")
     print("microseconds of processor a page: median of look-up and commit, mean of all threads; MiB; MB; bytes a page")
     print(
@@ -295,7 +291,7 @@ def main() -> None:
     )
     with tempfile.TemporaryDirectory(dir=given.directory) as directory:
         bounds = Bounds(given.ttl * 3600 or None, given.max_pages or None)
-        with closing(open_at(STORES[given.store], f"{directory}/state", {}, options=options)) as store:
+        with closing(open_at(STORES[given.store], f"{directory}/state", {})) as store:
             crawl = Crawl(store, bounds, Keep(given.keep))
             for size in sorted(given.pages):
                 crawl.run(size - crawl.number - given.window)

@@ -5,26 +5,23 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from contextlib import ExitStack, closing, contextmanager
 from inspect import signature
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
 from typing import Any
 
-from scrapy_neardup.errors import NearDupError, PageError, SettingsError, StoreError, StoreLocked, UsageError
+from scrapy_neardup.errors import NearDupError, SettingsError, StoreLocked, UsageError
+from scrapy_neardup.files import Entry
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.immediate import ImmediateJudge, make_immediate_judge
-from scrapy_neardup.judge.in_flight import Blocked, Ruled, Ruling
 from scrapy_neardup.judge.recipes import need_lasting_method, state_recipe, take_over
+from scrapy_neardup.judge.records import Batch, make_immediate_judge
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Kind, Verdict
+from scrapy_neardup.model import Verdict
 from scrapy_neardup.page.item import TEXT_PREFIX
 from scrapy_neardup.page.limits import MAX_TEXT
-from scrapy_neardup.page.source import PageResponse, UnreadPage
-from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
 from scrapy_neardup.state.opening import close_store, open_store, url_of
 from scrapy_neardup.state.urls import STORES, parse_url
@@ -77,7 +74,6 @@ class Deduplicator:
             "NEARDUP_MAX_TEXT": max_text,
             "NEARDUP_MAX_SECONDS": max_seconds,
         }
-        self._logged: set[str] = set()
         self._process = os.getpid()
         with _errors_by_parameter(), _LOCK, ExitStack() as opened:  # whatever fails, nothing stays open
             config = Config.from_settings(given)
@@ -88,14 +84,14 @@ class Deduplicator:
             self._store = open_store(url, recipe, "store", config.secret)
             opened.callback(close_store, self._store)
             deciding = config.deciding(chosen)
-            take_over(self._store, recipe, deciding, strict=False, warn=logger.warning, inform=logger.info)
+            take_over(self._store, recipe, deciding, warn=logger.warning, inform=logger.info)
             if self._store.rolled_back.pages:
-                logger.warning("%s", self._store.rolled_back.sentence())
-            self._detector = Detector(chosen, self._store, who="a script", policy=config.make_policy())
-            opened.callback(self._detector.end)
-            self._judge: ImmediateJudge = make_immediate_judge(self._detector, config.wait)
-            opened.callback(self._judge.close)
-            self._source = opened.enter_context(config.open_source(DEFAULT_FIELDS, bodies=self._detector.bodies))
+                logger.warning("%s", self._store.rolled_back.describe_rollback())
+            self._detector = detector = Detector(chosen, self._store, who="a script", policy=config.make_policy())
+            opened.callback(detector.end)
+            judge = opened.enter_context(closing(make_immediate_judge(detector, config.wait)))
+            source = config.open_source(DEFAULT_FIELDS, bodies=detector.bodies, hashes_items=False)
+            self._records = Batch(judge, opened.enter_context(source), sealed=True)
             self._opened = opened.pop_all()
         self._closed = False
 
@@ -122,23 +118,25 @@ class Deduplicator:
 
         Raises StoreError if the state fails, and UsageError for wrong arguments or after ``close``.
         """
-        text, title, url = _string("text", text), _string("title", title), _string("url", url).strip()
+        text, title = _string("text", text), _string("title", title)
         html = html if isinstance(html, bytes) else _string("html", html)
+        url = _string("url", url).strip() or f"{TEXT_PREFIX}{OPEN.of(f'{text or html!s}{title}'):016x}"
+        fields: dict[str, Any] = {
+            "url": url,
+            "text": text,
+            "title": title,
+            "description": _string("description", description),
+        }
         if isinstance(keywords, (list, tuple)):
-            words: str | list[str] = [_string("keywords", word) for word in keywords]
+            fields["keywords"] = [_string("keywords", word) for word in keywords]
         else:
-            words = _string("keywords", keywords)
-        url = url or f"{TEXT_PREFIX}{OPEN.of(f'{text or html!s}{title}'):016x}"
-        item = {"url": url, "text": text, "title": title, "keywords": words}
-        item["description"] = _string("description", description)
-        served = None
-        if not isinstance(html, bytes):
-            item["html"] = html
-        elif html:
-            served = PageResponse(url, html, content_type=_string("content_type", content_type) or None)
+            fields["keywords"] = _string("keywords", keywords)
+        if isinstance(html, str):
+            fields["html"], html = html, b""
+        entry = Entry(url, 0, "", fields, html=html, content_type=_string("content_type", content_type))
         with _LOCK:
             self._check_open()
-            return self._check(item, served, url, remember=remember)
+            return self._records.judge(entry, remember=remember).verdict
 
     def close(self) -> None:
         """Release the state. A second call does nothing. Raises StoreError if the state fails."""
@@ -160,48 +158,6 @@ class Deduplicator:
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"{self._store.pages:,} pages"
         return f"<Deduplicator on {url_of(self._store)}, {state}>"
-
-    def _check(self, item: Mapping[str, Any], served: PageResponse | None, url: str, *, remember: bool) -> Verdict:
-        """Judge a page. A page that cannot be read is unjudged, as in a crawl."""
-        if not (item["text"] or item.get("html") or served):
-            return Verdict(Kind.UNJUDGED, url, reason="no_content")
-        try:
-            page = self._source.prepare(item, served, url)
-            if isinstance(page, UnreadPage):
-                if (verdict := self._by_bytes(page, remember=remember)) is not None:
-                    return verdict
-                page = self._source.read(page)
-            if url.startswith(TEXT_PREFIX):  # it may be the third that says "see attachment": no page of its own
-                page = replace(page, html=0)
-            if remember:
-                return self._judge.judge(page, sealed=True)
-            return self._as_seen(url, self._detector.look(page))
-        except PageError as error:
-            self._log(url, error.reason, str(error).partition(". ")[0])  # what follows is to be done in a crawl
-            return Verdict(Kind.UNJUDGED, url, reason=error.reason)
-        except StoreError:
-            raise
-        except Exception:  # a page that no one foresaw must not cost the others; the traceback says what to mend
-            logger.exception("%s could not be judged. This is a bug; please report it with the traceback.", url)
-            return Verdict(Kind.UNJUDGED, url, reason="method_failed")
-
-    def _by_bytes(self, draft: UnreadPage, *, remember: bool) -> Verdict | None:
-        """Return the verdict on a page whose bytes are known; None if it must be read."""
-        ruling = self._detector.check_bytes(draft.url, site_of(draft.url), draft.body, writes=remember)
-        if not isinstance(ruling, Ruled):
-            return None
-        return ruling.verdict if remember else self._as_seen(draft.url, ruling)
-
-    def _as_seen(self, url: str, ruling: Ruling) -> Verdict:
-        if isinstance(ruling, Blocked):
-            return Verdict(Kind.UNJUDGED, url, reason="in_flight")
-        verdict = ruling.verdict
-        return verdict if self._store.record(verdict.id) else replace(verdict, id=0)
-
-    def _log(self, url: str, reason: str, why: str) -> None:
-        if reason not in self._logged:
-            self._logged.add(reason)
-            logger.warning("unjudged (%s): %s: %s. (Logged once per reason.)", reason, url, why.rstrip("."))
 
     def _check_open(self) -> None:
         if os.getpid() != self._process:

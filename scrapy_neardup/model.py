@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Set
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from enum import Enum
@@ -31,8 +31,7 @@ class Page:
     that quote other messages; ``main`` leaves them out. ``headline``: the headings of the body, one per line.
     ``reader``: how the text was found in the HTML; empty without HTML. ``row``: the page is a row of a listing, and
     equals another row only if all fields are equal. ``unread``: why the page was too large or too slow to read.
-    ``body``: a digest of its bytes (see ``BodyHasher``), or 0. ``letters``: the length of a text that is not at hand,
-    of a page known by its bytes.
+    ``body``: a digest of its bytes (see ``BodyHasher``), or 0.
     """
 
     url: str
@@ -50,7 +49,6 @@ class Page:
     unread: AnyReason = ""
     quotes: tuple[int, ...] = ()
     body: int = 0
-    letters: int = 0
 
 
 class SiteCounts(Protocol):
@@ -139,8 +137,7 @@ class Comparison:
     ``similarity`` and ``containment`` (of the shorter page in the longer one) lie in [0, 1]. ``certain``: a duplicate
     by similarity alone. ``identical``: same article, word by word, and same title. ``likeness``: how the pages are
     alike, or None. ``same_site``: both are known to be of one site. ``in_form``: they also look alike, and a title word
-    of one page is missing in the other, as if one template was filled in twice. ``describe``: returns the deciding rule
-    as a sentence; None if the method must be asked.
+    of one page is missing in the other, as if one template was filled in twice.
     """
 
     similarity: float
@@ -151,7 +148,6 @@ class Comparison:
     likeness: Likeness | None = None
     same_site: bool = False
     in_form: bool = False
-    describe: Callable[[], str] | None = field(default=None, compare=False, repr=False)
 
     def is_copy(self, also_copies: Set[Likeness]) -> bool:
         """Whether the new page is a copy, by the method or because its likeness counts as one."""
@@ -227,7 +223,7 @@ class Verdict:
 
     ``id`` names the page in the state (0: it is not there). ``reader`` says how its text was found in the HTML.
     ``group`` names the group of a page that passes but belongs to one. ``by_hand``: a manual verdict decided.
-    ``same_bytes``: an earlier page with the same bytes was judged, so this one was not read.
+    ``same_bytes``: the URL had the same bytes before, so the page was not read.
     """
 
     kind: Kind

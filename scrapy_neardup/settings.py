@@ -13,9 +13,8 @@ from typing import Any
 from scrapy_neardup.ages import parse_duration
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judge.policy import FIRST, POLICIES, KeepPolicy, Policy, make_preference
-from scrapy_neardup.kv.options import Options, read_options
 from scrapy_neardup.methods import Method, make_method
-from scrapy_neardup.methods.cascade.parameters import ARTICLE, CATALOGUE, METHOD, PROFILES
+from scrapy_neardup.methods.cascade.parameters import ARTICLE, METHOD, PROFILES
 from scrapy_neardup.model import Kind, Likeness, Verdict
 from scrapy_neardup.page.extraction import Extractor, HtmlReader
 from scrapy_neardup.page.limits import MAX_TEXT
@@ -130,15 +129,6 @@ def _secret(name: str, value: Any) -> Secret | None:
     return Secret.shared(value) if _text(name, value) else None
 
 
-def _dry_run(name: str, value: Any) -> str:
-    if value == TAG:
-        return TAG
-    try:
-        return PASS if boolean(name, value) else ""
-    except SettingsError:
-        raise _refusal(name, value, "True, False, or 'tag', which writes the verdict into each item") from None
-
-
 def _keep(name: str, value: Any) -> Keep:
     return Keep(_choice(*(keep.value for keep in Keep))(name, getattr(value, "value", value)))
 
@@ -154,10 +144,6 @@ def many_workers(name: str, value: Any) -> int | str:
 def many_pages(name: str, value: Any) -> int | None:
     """Read a number of pages, or None for no limit. Raises SettingsError."""
     return None if value is None or value == "" else _whole(1, 2**53)(name, value)
-
-
-def _store_options(name: str, value: Any) -> Options:
-    return read_options(name, _mapping(name, value))
 
 
 def _fields(name: str, value: Any) -> dict[str, str]:
@@ -227,13 +213,12 @@ class Config:
     #: ``redis+cluster://host,host?state=name``. ``%(name)s`` in a path is the spider's name; other attributes of the
     #: spider work the same way.
     store: str = _setting(_text, "")
-    #: How the state uses memory and disk, such as ``{"cache": "64MB"}``.
-    store_options: Options = _setting(_store_options, Options())
     #: Who shares the default state: ``"spider"`` gives each spider its own state, ``"project"`` gives all spiders of
     #: the project one state.
     scope: str = _setting(_choice("project", "spider"), "spider")
-    #: Judge pages, drop nothing, and leave the state as it is. With ``"tag"`` each item also gets its verdict.
-    dry_run: str = _setting(_dry_run, "")
+    #: Judge pages, drop nothing, and leave the state as it is. With ``DROP_DUPLICATES = False`` each item gets its
+    #: verdict.
+    dry_run: bool = _setting(boolean, False)
     #: A secret of at least 16 characters for the hashes of the state. States with the same secret can be merged. By
     #: default each state draws its own.
     secret: Secret | None = _setting(_secret, None)
@@ -251,9 +236,6 @@ class Config:
     #: Which field of an item holds the ``url``, ``title``, ``keywords``, ``description``, ``text``, ``html``. ``part``
     #: names the field that distinguishes several articles of one page; by default none does.
     fields: Mapping[str, str] = _setting(_fields, DEFAULT_FIELDS)
-    #: Several items of one response without text and URL are rows of a listing, and each row is judged by itself. With
-    #: ``False`` all items of a response are one article.
-    listings: bool = _setting(boolean, True)
     #: The field of an item that holds the verdict. A ``scrapy.Item`` must declare it.
     tag_field: str = _setting(_text, "neardup")
     #: A page with fewer letters and digits is not judged (``too_short``).
@@ -289,8 +271,6 @@ class Config:
     #: What happens if the state fails: ``"close"`` ends the crawl (``neardup_store_failed``); ``"pass"`` lets all items
     #: pass unjudged; ``"wait"`` waits for the server of the state.
     on_store_error: str = _setting(_choice("close", "pass", "wait"), "close")
-    #: Refuse a state that other versions of the extractor or segmenter wrote, even if they read our samples alike.
-    strict: bool = _setting(boolean, False)
     #: The language of the closing line and of the report: ``"en"`` or ``"zh"``. Empty: lines in English, and a report
     #: in the language of its pages.
     lang: str = _setting(_choice("", *LANGUAGES), "")
@@ -304,16 +284,6 @@ class Config:
             parse_url(placeholders_checked(config.store))
         config.make_extractor()
         return config
-
-    @property
-    def tags_all(self) -> bool:
-        """Whether every item gets a tag."""
-        return not self.drop or self.dry_run == TAG
-
-    @property
-    def drops_catalogue(self) -> bool:
-        """Whether product pages are dropped, against our advice to tag them."""
-        return self.profile == CATALOGUE and self.drop and not self.dry_run
 
     @property
     def also_copies(self) -> frozenset[Likeness]:

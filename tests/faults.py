@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from scrapy_neardup.kv.base import Changes, KeyValueStore, Row, WrappedStore
-from scrapy_neardup.kv.memory import KeyIndex, Memory
+from scrapy_neardup.kv.memory import Memory, SortedKeys
 from scrapy_neardup.state.opening import open_rows
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.verifier import row_problems
@@ -56,7 +56,7 @@ class LastingRows(Memory):
     def __init__(self, rows: dict[bytes, bytes]) -> None:
         super().__init__()
         self._rows = rows
-        self._index = KeyIndex(rows)
+        self._keys = SortedKeys(rows)
 
     def close(self, last: Changes | None = None) -> None:
         if last is not None:

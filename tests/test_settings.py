@@ -10,9 +10,8 @@ import pytest
 from scrapy.settings import Settings
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.kv.options import Options
 from scrapy_neardup.methods import METHODS
-from scrapy_neardup.methods.literature import NSHash
+from scrapy_neardup.methods.literature.pieces import NSHash
 from scrapy_neardup.model import Kind as Verdicts
 from scrapy_neardup.model import Likeness, Verdict
 from scrapy_neardup.settings import (
@@ -65,12 +64,8 @@ READ: dict[str, list[tuple[Any, Any]]] = {
         ("", ""),
         ("leveldb:///srv/%(name)s/%20%(run)03d", "leveldb:///srv/%(name)s/%20%(run)03d"),
     ],
-    "NEARDUP_STORE_OPTIONS store_options": [
-        ({"cache": "64MB"}, Options(cache=64 * 2**20)),
-        ({"cache": 0, "write_buffer": "64kB"}, Options(0, 65_536)),
-    ],
     "NEARDUP_SCOPE scope": [("project", "project")],
-    "NEARDUP_DRY_RUN dry_run": [(True, "pass"), ("0", ""), ("tag", "tag")],
+    "NEARDUP_DRY_RUN dry_run": [(True, True), ("0", False)],
     "NEARDUP_SECRET secret": [("what several states share", Secret.shared("what several states share")), ("", None)],
     "NEARDUP_METHOD method": [(OWN_METHOD, OWN_METHOD), (NSHash, OWN_METHOD), ("cascade", "cascade")],
     "NEARDUP_PARAMETERS parameters": [
@@ -82,7 +77,6 @@ READ: dict[str, list[tuple[Any, Any]]] = {
         ({"text": "body"}, {**DEFAULT_FIELDS, "text": "body"}),
         ('{"url": "link", "title": "h1"}', {**DEFAULT_FIELDS, "url": "link", "title": "h1"}),
     ],
-    "NEARDUP_LISTINGS listings": [("False", False)],
     "NEARDUP_TAG_FIELD tag_field": [("copy", "copy")],
     "NEARDUP_MIN_LETTERS min_letters": [(100, 100), ("100", 100)],
     "NEARDUP_MAX_HTML max_html": [(10_000, 10_000)],
@@ -102,14 +96,12 @@ READ: dict[str, list[tuple[Any, Any]]] = {
     "NEARDUP_WAIT wait": [(0, 0.0), ("2.5", 2.5)],
     "NEARDUP_PROFILE profile": [("catalogue", "catalogue"), ("article", "article")],
     "NEARDUP_ON_STORE_ERROR on_store_error": [("pass", "pass")],
-    "NEARDUP_STRICT strict": [("True", True)],
     "NEARDUP_LANG lang": [("zh", "zh")],
 }
 
 REFUSED: dict[str, list[tuple[Any, str]]] = {
     "DROP_DUPLICATES": [("perhaps", "True or False")],
     "NEARDUP_ENABLED": [("perhaps", "True or False")],
-    "NEARDUP_LISTINGS": [("perhaps", "True or False")],
     "NEARDUP_POLICY": [
         ("tag", "as JSON"),
         ({"similar": "tag"}, "'similar': 'tag'"),
@@ -122,13 +114,8 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
         ("state.sqlite", "names no state"),
         ("sqlite://state.sqlite", "three slashes"),
     ],
-    "NEARDUP_STORE_OPTIONS": [
-        ("64MB", "a dict (on the command line as JSON)"),
-        ({"caches": 10}, "no option 'caches'. Did you mean 'cache'? The options"),
-        ({"cache": "64 megabytes"}, "'cache': '64 megabytes'. Set it to a size"),
-    ],
     "NEARDUP_SCOPE": [("crawl", "one of: project, spider"), ("", "one of: project, spider")],
-    "NEARDUP_DRY_RUN": [("drop", "to True, False, or 'tag'"), (None, "to True, False, or 'tag'")],
+    "NEARDUP_DRY_RUN": [("tag", "True or False"), (None, "True or False")],
     "NEARDUP_SECRET": [(None, "to a string"), ("fifteen letters", "at least 16 characters")],
     "NEARDUP_METHOD": [
         ("casade", "one of: cascade"),
@@ -173,7 +160,6 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
     "NEARDUP_WAIT": [(-0.1, "from 0 to 3600"), ("nan", "from 0 to 3600")],
     "NEARDUP_PROFILE": [("forum", "one of: article, catalogue")],
     "NEARDUP_ON_STORE_ERROR": [("ignore", "one of: close, pass")],
-    "NEARDUP_STRICT": [("perhaps", "True or False")],
     "NEARDUP_LANG": [("fr", "one of: ")],
 }
 

@@ -22,7 +22,7 @@ from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.page.extraction import extractor_name
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.recipe import Secret
-from scrapy_neardup.text.prose import why_unjudged
+from scrapy_neardup.text.sentences import why_unjudged
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)

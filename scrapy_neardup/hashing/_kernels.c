@@ -3,15 +3,14 @@
  *
  * What each saves of a page of 1,520 letters, in µs of processor time (a fingerprint takes 70 instead of 1,150):
  *     cut_text                            90 of 106
- *     cut_hashes, cut_lines               40 of 42; cut_lines also makes strings, when a comparison asks for them
+ *     cut_hashes                          40 of 42
  *     cut_without                         12 of 16, once lines are boilerplate
- *     cut_sentences                       makes strings of a cut text, when a comparison asks for them
+ *     cut_strings                         makes strings of a cut text, when a comparison asks for them
  *     cut_sketch                         257 of 268
  *     cut_title                           54 of 57
  *     cut_lacking                        755 of 768, when a page with another title is compared
  *     hash_texts                           4 of 5; 13 of a page from HTML
  *     folded, letters                      6 of 7; letters also of each line of HTML
- *     strings, holds_any                   6 of 8
  *     lexicon, words                     286 of 298; and 0.5 s in each process
  *     are_common, count_page             112 of 115
  *     fingerprint64                       35 of 35, where pyfarmhash has no wheel
@@ -26,15 +25,15 @@
 #include "_kernels_farmhash.h"
 
 /* Raised with every change of a signature or result: compiled.py uses no module of another version. */
-#define VERSION 25
+#define VERSION 26
 
 #define METHOD(name) {#name, name, METH_VARARGS, "See compiled.py."}
 
 static PyMethodDef METHODS[] = {
-    METHOD(hash_texts),    METHOD(characters), METHOD(folded),      METHOD(letters),    METHOD(strings),
-    METHOD(holds_any),     METHOD(cut_text),   METHOD(cut_without), METHOD(cut_lines),  METHOD(cut_hashes),
-    METHOD(cut_sentences), METHOD(cut_sketch), METHOD(cut_title),   METHOD(cut_lacking), METHOD(lexicon),
-    METHOD(words),         METHOD(are_common),    METHOD(count_page), METHOD(fingerprint64), {NULL, NULL, 0, NULL},
+    METHOD(hash_texts), METHOD(characters),  METHOD(folded),      METHOD(letters),       METHOD(cut_text),
+    METHOD(cut_without), METHOD(cut_strings), METHOD(cut_hashes), METHOD(cut_sketch),    METHOD(cut_title),
+    METHOD(cut_lacking), METHOD(lexicon),     METHOD(words),      METHOD(are_common),    METHOD(count_page),
+    METHOD(fingerprint64), {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef MODULE = {

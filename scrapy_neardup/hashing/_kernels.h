@@ -120,10 +120,9 @@ static PyObject *str_of(const Py_UCS4 *at, Py_ssize_t count)
 
 /* What Python holds for us, in capsules. */
 typedef struct Table Table;
-typedef struct Strings Strings;
 typedef struct Cut Cut;
 
-static const char TABLE[] = "scrapy_neardup characters", STRINGS[] = "scrapy_neardup strings", CUT[] = "scrapy_neardup cut text";
+static const char TABLE[] = "scrapy_neardup characters", CUT[] = "scrapy_neardup cut text";
 
 /* Converters for PyArg_ParseTuple: 0 with an error. */
 #define OF_CAPSULE(converter, name)                                                                                   \
@@ -133,7 +132,6 @@ static const char TABLE[] = "scrapy_neardup characters", STRINGS[] = "scrapy_nea
     }
 
 OF_CAPSULE(as_table, TABLE)
-OF_CAPSULE(as_strings, STRINGS)
 OF_CAPSULE(as_cut, CUT)
 
 /* Called without an object if a later argument is wrong. */

@@ -43,14 +43,13 @@ static void forget_cut(PyObject *capsule)
     drop(PyCapsule_GetPointer(capsule, CUT));
 }
 
-/* A cut text without lines, with room for some; NULL with an error. */
-static Cut *make_cut(const Py_UCS4 *text, Py_ssize_t size, Py_ssize_t lines)
+/* A cut text without lines, with room for some, and for a text of a size; NULL with an error. */
+static Cut *make_cut(Py_ssize_t size, Py_ssize_t lines)
 {
     Cut *cut = PyMem_Calloc(1, sizeof *cut);
     if (!cut)
         PyErr_NoMemory();
     else if ((cut->text = memory_for(size, 2 * sizeof *cut->text)) && (cut->lines = memory_for(lines, sizeof *cut->lines))) {
-        memcpy(cut->text, text, (size_t)size * sizeof *text);
         cut->letters = cut->text + size;
         cut->size = size;
         return cut;
@@ -144,28 +143,23 @@ static int hash_lines(Cut *cut, const Key *key)
     return bytes != NULL;
 }
 
-/* Table of characters, text, secret, whether to bring it into its normal spelling. */
+/* Table of characters, text in its normal spelling, secret. */
 KERNEL(cut_text)
 {
     Key key;
     Points points;
     Table *table;
     Cut *cut = NULL;
-    int is_plain = SAME, is_folded;
-    if (!PyArg_ParseTuple(args, "O&O&O&p", as_table, &table, as_text, &points, as_key, &key, &is_folded))
+    if (!PyArg_ParseTuple(args, "O&O&O&", as_table, &table, as_text, &points, as_key, &key))
         return NULL;
-    if (is_folded)
-        is_plain = fold(table, &points);
-    else if (!knows_all(table, &points))
-        is_plain = -1;
-    if (is_plain > NOT_PLAIN)
-        cut = make_cut(points.at, points.count, LINES);
+    if (knows_all(table, &points) && (cut = make_cut(points.count, LINES)))
+        memcpy(cut->text, points.at, (size_t)points.count * sizeof *points.at);
     release(&points);
     if (cut && !(cut_lines_of(cut, table) && hash_lines(cut, &key))) {
         drop(cut);
         cut = NULL;
     }
-    return cut ? wrap(cut) : is_plain == NOT_PLAIN ? Py_NewRef(Py_None) : NULL;
+    return cut ? wrap(cut) : NULL;
 }
 
 KERNEL(cut_without)
@@ -179,8 +173,8 @@ KERNEL(cut_without)
         return NULL;
     for (i = 0; i < count; i++)
         halves[i] = (uint32_t)PyLong_AsUnsignedLongLongMask(PyList_GetItem(list, i));
-    if (!PyErr_Occurred())
-        left = make_cut(cut->text, cut->size, cut->count);
+    if (!PyErr_Occurred() && (left = make_cut(cut->size, cut->count)))
+        memcpy(left->text, cut->text, (size_t)cut->size * sizeof *cut->text);
     qsort(halves, (size_t)count, sizeof *halves, compare_halves);
     for (i = 0; left && i < cut->count; i++) {
         Py_ssize_t end = all_letters(left), length = length_of(cut, i);
@@ -201,44 +195,27 @@ KERNEL(cut_without)
 
 /* ---- strings and hashes ------------------------------------------------------------------------------------------ */
 
-KERNEL(cut_sentences)
+/* Cut text, whether to return the letters of the sentences only. Returns them with line breaks between them. */
+KERNEL(cut_strings)
 {
     Cut *cut;
     Py_UCS4 *joined;
     Py_ssize_t i, size = 0;
     PyObject *found;
-    if (!PyArg_ParseTuple(args, "O&", as_cut, &cut) || !(joined = memory_for(cut->size, sizeof *joined)))
+    int are_letters;
+    if (!PyArg_ParseTuple(args, "O&p", as_cut, &cut, &are_letters) || !(joined = memory_for(cut->size, sizeof *joined)))
         return NULL;
     for (i = 0; i < cut->count; i++) { /* the end mark of a sentence has left room for the break */
-        Py_ssize_t length = cut->lines[i].last - cut->lines[i].first;
+        const Line *line = &cut->lines[i];
+        Py_ssize_t length = are_letters ? length_of(cut, i) : line->last - line->first;
         if (i)
             joined[size++] = '\n';
-        memcpy(joined + size, cut->text + cut->lines[i].first, (size_t)length * sizeof *joined);
+        memcpy(joined + size, are_letters ? letters_of(cut, i) : cut->text + line->first, (size_t)length * sizeof *joined);
         size += length;
     }
     found = str_of(joined, size);
     PyMem_Free(joined);
     return found;
-}
-
-static PyObject *line_item(const void *cut, Py_ssize_t place)
-{
-    return str_of(letters_of(cut, place), length_of(cut, place));
-}
-
-static PyObject *length_item(const void *cut, Py_ssize_t place)
-{
-    return PyLong_FromSsize_t(length_of(cut, place));
-}
-
-/* Cut text, whether only the lengths of the lines are wanted. */
-KERNEL(cut_lines)
-{
-    Cut *cut;
-    int only_lengths;
-    if (!PyArg_ParseTuple(args, "O&p", as_cut, &cut, &only_lengths))
-        return NULL;
-    return list_of(only_lengths ? length_item : line_item, cut, cut->count);
 }
 
 static int is_short(const Cut *cut, Py_ssize_t line, Py_ssize_t least)
@@ -368,26 +345,26 @@ static PyObject *numbers_of(const Cut *cut, const Grams *grams, Py_ssize_t most)
 
 enum { N, BINS, BITS, KEY_N, KEY_N_SPACED, KEYS, AT_LEAST, LONGEST, NUMBERS, FIRST, LAST, FORM };
 
-/* Smallest and largest value of each; 0 for no largest. */
-static const Py_ssize_t LIMITS[FORM][2] = {
-    {1, 0}, {8, MOST_BINS},    {1, 8},            {1, 0},         {1, 0},         {1, MOST_KEYS},
-    {0, 0}, {1, MOST_LONGEST}, {0, MOST_IN_TEXT}, {0, MOST_ENDS}, {0, MOST_ENDS},
-};
+/* Whether a number is a power of two in these bounds. */
+static int is_power(Py_ssize_t number, Py_ssize_t least, Py_ssize_t most)
+{
+    return least <= number && number <= most && !(number & (number - 1));
+}
 
 /* Reads a ``SketchForm``; 0 with an error. */
 static int read_form(PyObject *given, Py_ssize_t *form)
 {
     Py_ssize_t i;
-    if (!is_so(PyTuple_Size(given) == FORM, PyExc_TypeError, "a form of sketches is needed"))
+    if (!PyArg_ParseTuple(given, "nnnnnnnnnnn", &form[N], &form[BINS], &form[BITS], &form[KEY_N], &form[KEY_N_SPACED],
+                          &form[KEYS], &form[AT_LEAST], &form[LONGEST], &form[NUMBERS], &form[FIRST], &form[LAST]))
         return 0;
-    for (i = 0; i < FORM; i++) {
-        Py_ssize_t size = form[i] = PyLong_AsSsize_t(PyTuple_GetItem(given, i)), most = LIMITS[i][1];
-        int is_power = (most != MOST_BINS && most != 8) || !(size & (size - 1)); /* bins and bits */
-        if (PyErr_Occurred() || !is_so(size >= LIMITS[i][0] && (!most || size <= most) && is_power, PyExc_ValueError,
-                                       "a number of the form is out of its range"))
-            return 0;
-    }
-    return 1;
+    for (i = 0; i < FORM && form[i] >= 0; i++)
+        ;
+    return is_so(i == FORM && form[N] && form[KEY_N] && form[KEY_N_SPACED] && form[KEYS] && form[LONGEST] &&
+                     is_power(form[BINS], 8, MOST_BINS) && is_power(form[BITS], 1, 8) && form[KEYS] <= MOST_KEYS &&
+                     form[LONGEST] <= MOST_LONGEST && form[NUMBERS] <= MOST_IN_TEXT && form[FIRST] <= MOST_ENDS &&
+                     form[LAST] <= MOST_ENDS,
+                 PyExc_ValueError, "a number of the form is out of its range");
 }
 
 KERNEL(cut_sketch)
@@ -455,7 +432,7 @@ KERNEL(cut_title)
         !is_so(longest <= MOST_LETTERS, PyExc_ValueError, "a number is out of its range") || !prepare(&strings, list))
         return NULL;
     for (i = 0; i < cut->count; i++)
-        found = look_for(&strings, letters_of(cut, i), length_of(cut, i), found, 0);
+        found |= look_for(&strings, letters_of(cut, i), length_of(cut, i));
     for (i = 0; i < strings.count; i++) {
         uint64_t word = read_word(table, PyList_GetItem(list, i), &grams, mask & UINT32_MAX);
         Py_ssize_t length = (Py_ssize_t)(word >> 8 & 0xFFFFFF);

@@ -146,12 +146,12 @@ KERNEL(letters)
 #define PLACES 4096
 
 /* Strings to look for, in chains by their first two characters. */
-struct Strings {
+typedef struct {
     Py_UCS4 at[MOST_STRINGS][MOST_LETTERS];
     Py_ssize_t lengths[MOST_STRINGS];
     uint8_t first[PLACES], next[MOST_STRINGS + 1]; /* one more than the number of a string, or 0 */
     Py_ssize_t count;
-};
+} Strings;
 
 /* The chain of the strings that begin with these two characters, and of some others. */
 static Py_ssize_t chain_of(const Py_UCS4 *at)
@@ -182,9 +182,10 @@ static int prepare(Strings *strings, PyObject *list)
     return 1;
 }
 
-/* Adds to ``found`` a bit for each string that a text holds; with ``one_is_enough`` it stops at the first. */
-static uint64_t look_for(const Strings *strings, const Py_UCS4 *at, Py_ssize_t count, uint64_t found, int one_is_enough)
+/* A bit for each string that a text holds. */
+static uint64_t look_for(const Strings *strings, const Py_UCS4 *at, Py_ssize_t count)
 {
+    uint64_t found = 0;
     Py_ssize_t i, k;
     for (i = 0; i + 1 < count; i++) {
         uint8_t one;
@@ -195,40 +196,9 @@ static uint64_t look_for(const Strings *strings, const Py_UCS4 *at, Py_ssize_t c
                 continue;
             for (k = 0; k < length && at[i + k] == string[k]; k++)
                 ;
-            if (k < length)
-                continue;
-            found |= UINT64_C(1) << (one - 1);
-            if (one_is_enough)
-                return found;
+            if (k == length)
+                found |= UINT64_C(1) << (one - 1);
         }
     }
     return found;
-}
-
-static void forget_strings(PyObject *capsule)
-{
-    PyMem_Free(PyCapsule_GetPointer(capsule, STRINGS));
-}
-
-KERNEL(strings)
-{
-    Strings *strings;
-    PyObject *list, *capsule = NULL;
-    if (!PyArg_ParseTuple(args, "O!", &PyList_Type, &list) || !(strings = memory_for(0, sizeof *strings)))
-        return NULL;
-    if (!prepare(strings, list) || !(capsule = PyCapsule_New(strings, STRINGS, forget_strings)))
-        PyMem_Free(strings);
-    return capsule;
-}
-
-KERNEL(holds_any)
-{
-    Points points;
-    Strings *strings;
-    uint64_t found;
-    if (!PyArg_ParseTuple(args, "O&O&", as_text, &points, as_strings, &strings))
-        return NULL;
-    found = look_for(strings, points.at, points.count, 0, 1);
-    release(&points);
-    return PyBool_FromLong(found != 0);
 }

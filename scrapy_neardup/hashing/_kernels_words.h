@@ -11,7 +11,7 @@ typedef struct {
     uint16_t chance, weight; /* places of two numbers, 0 for none */
 } Slot;
 
-/* Different numbers, the first of them unused; they are few, so they stay in the innermost caches. */
+/* Different numbers; they are few, so they stay in the innermost caches. The first one is that of words without a number. */
 typedef struct {
     double at[MOST_NUMBERS];
     uint16_t places[2 * MOST_NUMBERS]; /* by hash; 0 for none */
@@ -150,22 +150,32 @@ static int read_dictionary(Lexicon *lexicon, const Points *points)
     return 0;
 }
 
-/* Adds weights of words; a list of them, NULL with an error. */
-static PyObject *read_weights(Lexicon *lexicon, const Points *points)
+static int compare_numbers(const void *one, const void *other)
+{
+    double a = *(const double *)one, b = *(const double *)other;
+    return (a > b) - (a < b);
+}
+
+/* Adds weights of at most so many words, and their median, of two the larger, for all other words; 0, or -1 with an error. */
+static int read_weights(Lexicon *lexicon, const Points *points, Py_ssize_t most)
 {
     const Py_UCS4 *at = points->at, *end = at + points->count;
-    PyObject *list = PyList_New(0);
+    double *all = memory_for(most, sizeof *all);
+    Py_ssize_t count = 0;
     Entry entry;
-    while (list && at < end) {
+    while (all && at < end && !PyErr_Occurred()) {
         Slot *slot = (at = read_entry(at, end, &entry)) ? add_word(lexicon, hash_word(entry.word, entry.length)) : NULL;
-        PyObject *weight = NULL;
-        if (slot && (slot->weight = add_number(&lexicon->weights, entry.number)))
-            weight = PyFloat_FromDouble(entry.number);
-        if (!weight || PyList_Append(list, weight) < 0)
-            Py_CLEAR(list);
-        Py_XDECREF(weight);
+        if (slot && is_so(count < most, PyExc_ValueError, "there are too many words")) {
+            slot->weight = add_number(&lexicon->weights, entry.number);
+            all[count++] = entry.number;
+        }
     }
-    return list;
+    if (all && !PyErr_Occurred()) {
+        qsort(all, (size_t)count, sizeof *all, compare_numbers);
+        lexicon->weights.at[0] = count ? all[count / 2] : 0.0;
+    }
+    PyMem_Free(all);
+    return PyErr_Occurred() ? -1 : 0;
 }
 
 static void forget_lexicon(PyObject *capsule)
@@ -180,7 +190,7 @@ KERNEL(lexicon)
 {
     Lexicon *lexicon;
     Points words, weights;
-    PyObject *capsule = NULL, *list = NULL;
+    PyObject *capsule = NULL;
     Py_ssize_t most;
     if (!PyArg_ParseTuple(args, "O&O&O&", as_text, &words, as_text, &weights, as_size, &most))
         return NULL;
@@ -191,13 +201,15 @@ KERNEL(lexicon)
         if (!(capsule = PyCapsule_New(lexicon, LEXICON, forget_lexicon)))
             PyMem_Free(lexicon);
     }
-    if (capsule && lexicon->slots && read_dictionary(lexicon, &words) == 0)
-        list = read_weights(lexicon, &weights);
-    if (!PyErr_Occurred() && !list)
+    if (!capsule || !lexicon->slots)
         PyErr_NoMemory();
+    else if (read_dictionary(lexicon, &words) == 0)
+        read_weights(lexicon, &weights, most);
     release(&words);
     release(&weights);
-    return Py_BuildValue("NN", capsule, list);
+    if (PyErr_Occurred())
+        Py_CLEAR(capsule);
+    return capsule;
 }
 
 /* ---- words of a text --------------------------------------------------------------------------------------------- */
@@ -355,8 +367,8 @@ static Py_ssize_t rank(Word *words, Py_ssize_t count, Py_ssize_t most)
     return held;
 }
 
-/* Table of characters, text, lexicon, whether Chinese words of one character count, number of core words, weight of a word
- * that has none, whether all words are wanted. Returns all words, and the core words. */
+/* Table of characters, text, lexicon, whether Chinese words of one character count, number of core words, whether all words
+ * are wanted. Returns all words, and the core words. */
 KERNEL(words)
 {
     Lexicon *lexicon;
@@ -366,11 +378,9 @@ KERNEL(words)
     PyObject *all = NULL, *core = NULL;
     Py_ssize_t count, most;
     int singles, are_all_wanted;
-    double unknown;
-    if (!PyArg_ParseTuple(args, "O&O&O&pO&dp", as_table, &table, as_text, &points, as_lexicon, &lexicon, &singles, as_size,
-                          &most, &unknown, &are_all_wanted))
+    if (!PyArg_ParseTuple(args, "O&O&O&pO&p", as_table, &table, as_text, &points, as_lexicon, &lexicon, &singles, as_size,
+                          &most, &are_all_wanted))
         return NULL;
-    lexicon->weights.at[0] = unknown;
     if (knows_all(table, &points) && (count = find_words(lexicon, table, &points, singles, &words)) >= 0 &&
         (all = list_of(word_item, words, are_all_wanted ? count : 0)))
         core = list_of(word_item, words, most ? rank(words, count, most) : 0);

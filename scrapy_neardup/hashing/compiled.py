@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 #: The version of the module for these files. Another one, left by an editable install, is not used.
-_VERSION = 25
+_VERSION = 26
 
 
 class Kernels(Protocol):
@@ -33,25 +33,16 @@ class Kernels(Protocol):
         """Return the normal spelling, or None if it takes more than this table."""
 
     def letters(self, known: Any, text: str, /) -> str:
-        """See ``PythonBackend.letters``."""
+        """See ``letters``."""
 
-    def strings(self, strings: list[str], /) -> Any:
-        """Prepare a search, see ``PythonBackend.make_search``."""
-
-    def holds_any(self, text: str, strings: Any, /) -> bool:
-        """Whether a text holds one of the prepared strings."""
-
-    def cut_text(self, known: Any, text: str, secret: bytes, fold: bool, /) -> tuple[Any, int, int] | None:
-        """Cut a text into sentences; None if ``fold`` is asked and takes more than this table."""
+    def cut_text(self, known: Any, text: str, secret: bytes, /) -> tuple[Any, int, int]:
+        """Cut a text in its normal spelling into sentences."""
 
     def cut_without(self, cut: Any, boilerplate: list[int], /) -> tuple[Any, int, int] | None:
         """See ``SegmentedText.without``; None if all lines stay."""
 
-    def cut_sentences(self, cut: Any, /) -> str:
-        """Return the normalised sentences, one a line."""
-
-    def cut_lines(self, cut: Any, only_lengths: bool, /) -> list[Any]:
-        """Return the letters of each sentence, or their number."""
+    def cut_strings(self, cut: Any, letters: bool, /) -> str:
+        """Return the normalised sentences, one a line, or only their ``letters``."""
 
     def cut_hashes(self, cut: Any, least: int, /) -> bytearray:
         """See ``SegmentedText.line_hashes``: 4 bytes each."""
@@ -79,16 +70,16 @@ class Kernels(Protocol):
     ) -> list[int]:
         """See ``SegmentedText.missing_grams``; in any order."""
 
-    def lexicon(self, dictionary: str, weights: str, most: int, /) -> tuple[Any, list[float]]:
-        """Read lines of a word, a space and a number, ``most`` in all: a lexicon, and all weights.
+    def lexicon(self, dictionary: str, weights: str, most: int, /) -> Any:
+        """Read lines of a word, a space and a number, ``most`` in all.
 
         Numbers of ``dictionary`` say how often words occur; more may follow them. Raises ValueError for any other line.
         """
 
     def words(
-        self, known: Any, text: str, lexicon: Any, singles: bool, core: int, unknown: float, all_words: bool, /
+        self, known: Any, text: str, lexicon: Any, singles: bool, core: int, all_words: bool, /
     ) -> tuple[list[str], list[str]]:
-        """See ``Segmenter.words``; words without a weight weigh ``unknown``."""
+        """Return the words of ``Segmenter.words`` if ``all_words`` are wanted, and ``core`` core words."""
 
     def are_common(self, asked: bytes, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> bytearray:
         """See ``Counts.are_common``: a byte each. ``tables``: of each the least number, and the table."""

@@ -1,4 +1,8 @@
-"""What becomes of a page: it passes and is reserved, or it is dropped as a copy; and which copy leads its group."""
+"""What becomes of a page: it passes and is reserved, its record stays, or it is dropped as a copy.
+
+A ruling changes nothing by itself. Its reservation is filed once the item comes through; its ``write`` notes a page
+that does not pass.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from enum import Enum
 from scrapy_neardup.judge.context import Context
 from scrapy_neardup.judge.drops import drop_row
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
-from scrapy_neardup.judge.matching import SimilarPage, describe_decision, is_older
+from scrapy_neardup.judge.matching import SimilarPage, is_older
 from scrapy_neardup.judge.policy import Preference, holds_nearly_all
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.model import NO_SENTENCES, Fingerprint, Kind, Likeness, Match, Verdict
@@ -18,26 +22,23 @@ from scrapy_neardup.state.evidence import evidence as make_evidence
 from scrapy_neardup.state.pages import PageStore, newest_replacement, representative_and_original, representative_of
 from scrapy_neardup.state.record import Record
 
-# Passing and dropping.
-
 
 def reserve(
     context: Context,
     verdict: Verdict,
     record: Record,
     fingerprint: Fingerprint,
-    evidence_of: tuple[Likeness | None, Match | None] | None = None,
+    likeness: Likeness | None = None,
+    match: Match | None = None,
     copied_from: tuple[Record, ...] = (),
 ) -> Ruled:
     """Let a page pass that is new to the state, or a new version of a known page.
 
-    ``evidence_of``: kind and match for the evidence, if the verdict does not hold them. ``copied_from``: the pages
-    that it copies.
+    ``likeness``, ``match``: for the evidence. ``copied_from``: the pages that it copies.
     """
     known, page, policy = context.known, context.page, context.policy
     if known is not None and known.is_delivered:
         record = replace(record, since=known.age)
-    likeness, match = evidence_of or (verdict.likeness, verdict.match)
     evidence = make_evidence(page, likeness, match, copy=record.original != record.id, keep=policy.keep)
     if verdict.kind is Kind.UNIQUE and evidence is not None:
         evidence = _add_near_miss(context, evidence)
@@ -49,30 +50,33 @@ def reserve(
 
 def _add_near_miss(context: Context, evidence: Evidence) -> Evidence:
     """Note the most similar page that this one was nearly a copy of, and why it is none."""
-    rejected = context.search_result.rejected
-    if rejected is None or context.person_says_keep:
+    near = context.search_result.near_miss
+    if near is None or context.person_says_keep:
         return evidence
-    old, overused_keys = rejected.compared, context.search_result.overused_keys
-    why = describe_decision(context.method, rejected.comparison, context.fingerprint, old.sketch, overused_keys)
+    comparison, old = near.comparison, near.compared
+    decision = context.method.decision(context.fingerprint, old.sketch, context.search_result.overused_keys)
+    why = f"similarity {comparison.similarity:.4f}, containment {comparison.containment:.4f}: {decision}"
     return replace(evidence, near_miss=old.url, near_why=why)
 
 
-def drop_again(
-    context: Context, known: Record, verdict: Verdict, copied_from: Collection[Record], renewed: Record | None = None
+def keep_record(
+    context: Context,
+    known: Record,
+    verdict: Verdict,
+    copied_from: Collection[Record] = (),
+    renewed: Record | None = None,
 ) -> Ruled:
-    """Drop a page whose record stays, or becomes ``renewed``. The pages that it copies count as seen."""
-    id = context.store.new_id()
+    """Let a page not pass whose record stays, or becomes ``renewed``. The pages that it copies count as seen."""
 
     def write() -> None:
-        context.store.touch(
-            known, copied_from=copied_from, extra_rows=_list_drop(context, id, verdict), renewed=renewed
-        )
+        drop = _list_drop(context, verdict, context.store.new_id()) if verdict.kind is Kind.DUPLICATE else ()
+        context.store.touch(known, copied_from=copied_from, extra_rows=drop, renewed=renewed)
 
     return Ruled(verdict, write=write)
 
 
-def _list_drop(context: Context, id: int, verdict: Verdict) -> tuple[Row, ...]:
-    """The row for the list of dropped pages, to be written with the page; nothing if the state keeps no list."""
+def _list_drop(context: Context, verdict: Verdict, id: int) -> tuple[Row, ...]:
+    """The row for the list of dropped pages; nothing if the state keeps no list."""
     crawl = context.crawl
     return (drop_row(crawl.store, crawl.generation, id, verdict),) if crawl.lists_drops else ()
 
@@ -88,116 +92,6 @@ def count_sentences(
     """
     if len(fingerprint.sentences):
         store.note(fingerprint.sentences, site, everywhere=everywhere, page=store.hashes.short(f"page {url}"))
-
-
-def pass_or_drop(context: Context, nearest: SimilarPage, fingerprint: Fingerprint, *, by_hand: bool = False) -> Ruled:
-    """Rule on a copy of ``nearest.original`` that does not lead its group.
-
-    A copy like its original is found through that; one that differs much is filed as a variant. ``fingerprint`` has
-    no overused keys. ``by_hand``: a manual verdict makes it a copy.
-    """
-    known, page, store = context.known, context.page, context.store
-    match, likeness = context.match(nearest), nearest.comparison.likeness
-    verdict = context.verdict(Kind.DUPLICATE, match=match, likeness=likeness, by_hand=by_hand)
-    passes = context.policy.passes(verdict)
-    copied_from = tuple(
-        {one.id: one for one in (*representative_and_original(store, nearest.original), nearest.compared)}.values()
-    )
-    mark = 0 if passes or by_hand or not page.text else drop_mark(context, likeness)
-    # The record of a delivered page stays: its text may come back, and other pages may be copies of it.
-    if known is not None and not passes and (known.is_delivered or known.original == match.id):
-        verdict = replace(verdict, id=known.id)
-        ruled = drop_again(context, known, verdict, copied_from, _renewed(context, known, mark, match, likeness))
-        return replace(ruled, was_delivered=known.is_delivered)
-    differs = match.similarity < context.method.variant_below
-    is_variant = differs and nearest.compared.is_original
-    is_counted = differs and known is None
-    id, keys = store.new_id(), fingerprint.keys if is_variant else ()
-    sketch = fingerprint.sketch if is_variant or passes else b""
-    body = 0 if by_hand else page.body  # a manual verdict may be removed
-    record = Record(
-        id=id,
-        url=page.url,
-        original=match.id,
-        similarity=match.similarity,
-        keys=keys,
-        sketch=sketch,
-        delivered=passes,
-        dropped=mark,
-        body=body,
-    )
-    verdict = replace(verdict, id=id)
-    if passes:
-        sentences = fingerprint.sentences if is_counted else NO_SENTENCES
-        return reserve(
-            context, verdict, record, replace(fingerprint, keys=keys, sentences=sentences), copied_from=copied_from
-        )
-
-    def write() -> None:
-        if known is None:
-            store.note_form(page.site, in_form=fingerprint.in_form)
-        if is_counted:
-            count_sentences(store, page.url, page.site, fingerprint, everywhere=False)
-        evidence = make_evidence(page, likeness, match, copy=True, keep=context.policy.keep)
-        store.add(
-            record,
-            evidence,
-            replaces=known.id if known else 0,
-            copied_from=copied_from,
-            extra_rows=_list_drop(context, id, verdict),
-        )
-
-    return Ruled(verdict, write=write)
-
-
-# Dropped copies that come again with the same text stay copies. The counts of the state move on: by now the lines of an
-# article may count as its site's form, or a variant may be forgotten. Judged anew, the page could pass after all. So
-# the record of a dropped copy holds a drop mark: a hash of title, text, kind and of all rules that decided. Any other
-# text, threshold, method or policy gives another mark, and the page is judged as if it were new.
-
-
-def drop_mark(context: Context, likeness: Likeness | None) -> int:
-    """The mark of a page that is dropped as a copy of this kind; never 0."""
-    kind = likeness and likeness.value
-    return context.method.hashes.of(f"{context.content_hashes} {kind} {context.crawl.settings_text}") or 1
-
-
-def judge_returned_copy(context: Context) -> Ruled | None:
-    """A copy that was dropped at this URL comes again: it stays a copy while its original is there."""
-    known, page, store = context.known, context.page, context.store
-    if known is None or context.person_says_keep or not known.dropped:
-        return None
-    kinds = [kind for kind in (None, *Likeness) if drop_mark(context, kind) == known.dropped]
-    if not kinds:
-        return None
-    original = representative_of(store, known, except_url=page.url)
-    if original is None or not original.sketch:
-        return None
-    comparison = context.method.compare(context.fingerprint, original.sketch, frozenset())
-    comparison = replace(comparison, similarity=known.similarity, likeness=kinds[0])
-    match = context.match(SimilarPage(comparison=comparison, original=original, compared=original))
-    verdict = context.verdict(Kind.DUPLICATE, known.id, match, likeness=kinds[0])
-    if context.policy.passes(verdict):
-        return None  # it is delivered, as what it is by now
-    renewed = _renewed(context, known, known.dropped, match, kinds[0])
-    return drop_again(context, known, verdict, representative_and_original(store, original), renewed)
-
-
-def _renewed(context: Context, known: Record, mark: int, match: Match, likeness: Likeness | None) -> Record:
-    """The record of a copy that is dropped once more, with another text or other bytes.
-
-    It names the new bytes only if the evidence is still true, because a page known by its bytes shows that evidence.
-    """
-    if not mark or known.is_delivered:
-        return known
-    body = 0
-    if mark == known.dropped:
-        new_body = context.page.body
-        kept = context.store.evidence(known.id) if new_body not in (0, known.body) else None
-        now = (likeness and likeness.value, round(match.similarity, 4), round(match.containment, 4))
-        is_true = kept is not None and (kept.likeness, kept.similarity, kept.containment) == now
-        body = new_body if is_true else known.body
-    return replace(known, dropped=mark, body=body)
 
 
 # The place of a copy in its group. The first page of a group keeps its record, whoever leads the group later, and a
@@ -226,16 +120,15 @@ class Role(Enum):
         return self in (Role.BETTER, Role.LEADING)
 
 
-def find_role(context: Context, nearest: SimilarPage, overused_keys: frozenset[int]) -> Role:
-    """The place of a copy of ``nearest.original``; overused keys are no evidence."""
+def find_role(context: Context, nearest: SimilarPage) -> Role:
+    """The place of a copy of ``nearest.original``."""
     known, original = context.known, nearest.original
     if known is not None and known.leads and known.original == original.group:
         newest = newest_replacement(context.store, original.group)
         if newest is not None and newest.url == known.url:
             return Role.LEADING
     preference = context.policy.preference
-    preferred = _preferred(context, nearest, overused_keys, preference) if preference is not None else None
-    if preferred is not None:
+    if preference is not None and (preferred := _preferred(context, nearest, preference)) is not None:
         return preferred
     if known is None or not known.is_delivered:
         return Role.COPY
@@ -244,9 +137,7 @@ def find_role(context: Context, nearest: SimilarPage, overused_keys: frozenset[i
     return Role.COPY if is_older(nearest.compared, known) else Role.ORIGINAL
 
 
-def _preferred(
-    context: Context, nearest: SimilarPage, overused_keys: frozenset[int], preference: Preference
-) -> Role | None:
+def _preferred(context: Context, nearest: SimilarPage, preference: Preference) -> Role | None:
     """The place of a page that is better than the original, or too long to be dropped for it; else None."""
     original = nearest.original
     first = context.store.record(original.group)
@@ -255,50 +146,105 @@ def _preferred(
     if not preference.is_better(context, original, first):
         return None
     for one in {first.id: first, original.id: original}.values():
-        is_known = one.id == nearest.compared.id
-        comparison = (
-            nearest.comparison if is_known else context.method.compare(context.fingerprint, one.sketch, overused_keys)
-        )
-        if one.id == first.id and not is_known and not context.counts_as_copy(comparison):
-            return None
+        comparison = nearest.comparison
+        if one.id != nearest.compared.id:
+            overused_keys = context.search_result.overused_keys
+            comparison = context.method.compare(context.fingerprint, one.sketch, overused_keys)
+            if one.id == first.id and not context.counts_as_copy(comparison):
+                return None
         if preference.holds_all and not holds_nearly_all(context, one, comparison):
             return None
     return Role.ORIGINAL if preference.is_doubtful(context, first) else Role.BETTER
 
 
-def pass_in_group(context: Context, role: Role, nearest: SimilarPage, fingerprint: Fingerprint) -> Ruling:
-    """Pass a copy of ``nearest.original`` that leads its group, or is a new version of a delivered page."""
-    group, original = nearest.original.group, nearest.original
+def judge_as_copy(
+    context: Context, nearest: SimilarPage, filed: Fingerprint, role: Role = Role.COPY, *, by_hand: bool = False
+) -> Ruling:
+    """Rule on a copy of ``nearest.original``: it is dropped, passes by the policy, or passes for its role.
+
+    A copy like its original is found through that; one that differs much is filed as a variant. ``filed``: the
+    fingerprint without overused keys. ``by_hand``: a manual verdict makes it a copy.
+    """
+    known, page, store, group = context.known, context.page, context.store, nearest.original.group
     if role.leads and (leader := context.first(context.in_flight.with_key(group))) is not None:
         return Blocked(leader)  # two pages in flight must not lead one group
     match, likeness = context.match(nearest), nearest.comparison.likeness
+    verdict = context.verdict(Kind.DUPLICATE, match=match, likeness=likeness, by_hand=by_hand)
+    passes = role is not Role.COPY or context.policy.passes(verdict)
+    pages = (*representative_and_original(store, nearest.original), nearest.compared)
+    copied_from = tuple({one.id: one for one in pages}.values())
+    mark = 0 if passes or by_hand or not page.text else drop_mark(context, likeness)
+    # The record of a delivered page stays: its text may come back, and other pages may be copies of it.
+    if known is not None and not passes and (known.is_delivered or known.original == group):
+        verdict = replace(verdict, id=known.id)
+        renewed = replace(known, dropped=mark) if mark and not known.is_delivered else known
+        ruled = keep_record(context, known, verdict, copied_from, renewed)
+        return replace(ruled, was_delivered=known.is_delivered)
     differs = match.similarity < context.method.variant_below
-    keys = fingerprint.keys if role.leads or (differs and nearest.compared.is_original) else ()
-    filed = replace(
-        fingerprint,
-        keys=(*keys, group) if role.leads else keys,
-        sentences=fingerprint.sentences if differs and context.known is None else NO_SENTENCES,
-    )
-    page, id = context.page, context.store.new_id()
+    is_variant, is_counted = differs and nearest.compared.is_original, differs and known is None
+    id, keys = store.new_id(), filed.keys if role.leads or is_variant else ()
+    keys = (*keys, group) if role.leads else keys
     record = Record(
-        id=id,
-        url=page.url,
-        original=group,
-        similarity=match.similarity,
-        keys=filed.keys,
-        sketch=fingerprint.sketch,
-        delivered=True,
-        body=page.body,
+        id,
+        page.url,
+        group,
+        match.similarity,
+        keys,
+        filed.sketch if is_variant or passes else b"",
+        delivered=passes,
+        dropped=mark,
+        body=page.body if passes and not by_hand else 0,  # a manual verdict may be removed
     )
-    if role is Role.BETTER:
+    if role is Role.COPY:
+        verdict = replace(verdict, id=id)
+    elif role is Role.BETTER:
         verdict = context.verdict(Kind.BETTER, id, match, likeness=likeness, group=group)
     else:
         verdict = context.verdict(context.kind_of_update, id, context.previous or match, group=group)
-    return reserve(
-        context,
-        verdict,
-        record,
-        filed,
-        (likeness, match),
-        copied_from=representative_and_original(context.store, original),
-    )
+    if passes:
+        filed = replace(filed, keys=keys, sentences=filed.sentences if is_counted else NO_SENTENCES)
+        return reserve(context, verdict, record, filed, likeness, match, copied_from)
+
+    def write() -> None:
+        if known is None:
+            store.note_form(page.site, in_form=filed.in_form)
+        if is_counted:
+            count_sentences(store, page.url, page.site, filed, everywhere=False)
+        evidence = make_evidence(page, likeness, match, copy=True, keep=context.policy.keep)
+        drop = _list_drop(context, verdict, id)
+        store.add(record, evidence, replaces=known.id if known else 0, copied_from=copied_from, extra_rows=drop)
+
+    return Ruled(verdict, write=write)
+
+
+# Dropped copies that come again with the same text stay copies. The counts of the state move on: by now the lines of an
+# article may count as its site's form, or a variant may be forgotten. Judged anew, the page could pass after all. So
+# the record of a dropped copy holds a drop mark: a hash of title, text, kind and of all rules that decided. Any other
+# text, threshold, method or policy gives another mark, and the page is judged as if it were new.
+
+
+def drop_mark(context: Context, likeness: Likeness | None) -> int:
+    """The mark of a page that is dropped as a copy of this kind; never 0."""
+    hashes, page = context.method.hashes, context.page
+    kind = likeness and likeness.value
+    return hashes.of(f"{hashes.of(page.title)} {hashes.of(page.text)} {kind} {context.crawl.settings_text}") or 1
+
+
+def judge_returned_copy(context: Context) -> Ruled | None:
+    """A copy that was dropped at this URL comes again: it stays a copy while its original is there."""
+    known, page, store = context.known, context.page, context.store
+    if known is None or context.person_says_keep or not known.dropped:
+        return None
+    kinds = [kind for kind in (None, *Likeness) if drop_mark(context, kind) == known.dropped]
+    if not kinds:
+        return None
+    original = representative_of(store, known, except_url=page.url)
+    if original is None or not original.sketch:
+        return None
+    comparison = context.method.compare(context.fingerprint, original.sketch, frozenset())
+    comparison = replace(comparison, similarity=known.similarity, likeness=kinds[0])
+    match = context.match(SimilarPage(comparison=comparison, original=original, compared=original))
+    verdict = context.verdict(Kind.DUPLICATE, known.id, match, likeness=kinds[0])
+    if context.policy.passes(verdict):
+        return None  # it is delivered, as what it is by now
+    return keep_record(context, known, verdict, representative_and_original(store, original))

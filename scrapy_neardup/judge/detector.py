@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from time import perf_counter
-from typing import Protocol
+from typing import Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
-from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.context import NO_FINGERPRINT, Context, CrawlContext
 from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruled, Ruling
-from scrapy_neardup.judge.manual_verdicts import may_have_manual_verdicts
-from scrapy_neardup.judge.matching import Searcher
 from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.judge.rules import Rule, judge_bytes, judge_page, knows_bytes
+from scrapy_neardup.judge.rules import judge_bytes, judge_page
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Page, SiteCounts, Verdict
 from scrapy_neardup.page.source import BodyHasher
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.text.prose import why_unjudged
+from scrapy_neardup.text.sentences import why_unjudged
+
+R = TypeVar("R", Ruling, Ruled | None)
+
+
+class Timer:
+    """Adds up the seconds of ``with`` blocks."""
+
+    seconds = 0.0
+
+    def __enter__(self) -> None:
+        self._begun = perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += perf_counter() - self._begun
 
 
 class PreparedFingerprint(Protocol):
@@ -39,7 +48,7 @@ _IDLE = 1000
 _IN_FLIGHT: WeakKeyDictionary[PageStore, InFlight] = WeakKeyDictionary()
 
 
-class Detector:
+class Detector(CrawlContext):
     """Judges the pages of one crawl against the state, and against pages in flight.
 
     Pages are compared with originals. A copy that differs much from its original is filed as a variant, so a page that
@@ -66,31 +75,21 @@ class Detector:
         ``bounds``: how long, and how many pages, the state knows. The crawl forgets the others, a few with each page
         that it judges; ``on_expired`` gets the number of pages that were forgotten.
         """
-        self.store = store
-        self.policy = policy
-        #: Seconds spent in the method and in the store.
-        self.spent = {"method": 0.0, "store": 0.0}
+        super().__init__(method, store, policy, store.begin(who, job))
+        self._method_timer, self._store_timer = Timer(), Timer()
         #: The pages in flight, of all crawls of this process; on a server the server has them.
         self.in_flight = _IN_FLIGHT.setdefault(store, InFlight())
-        #: Names the crawl: the time at which it began, in nanoseconds since 1970.
-        self.generation = store.begin(who, job)
-        self.method = method = method.with_hashes(store.hashes)
+        #: Makes the digests by which bodies are known again under these rules.
+        rules = {"recipe": store.recipe, "decisions": self.method.decisions(), **policy.rules()}
+        self.bodies = BodyHasher(store.hashes, rules)
         self._bounds = bounds
         self._on_expired = on_expired
         self._judged = 0
-        rules = policy.rules()
-        #: Makes the digests by which bodies are known again under these rules.
-        self.bodies = BodyHasher(store.hashes, {"recipe": store.recipe, "decisions": method.decisions(), **rules})
-        self._crawl = CrawlContext(
-            method=method,
-            store=store,
-            policy=policy,
-            generation=self.generation,
-            searcher=Searcher(method, store, policy.also_copies),
-            has_manual_verdicts=may_have_manual_verdicts(store),
-            lists_drops=store.is_persistent and policy.keep is not Keep.NOTHING,
-            settings_text=json.dumps((method.recipe(), method.decisions(), *rules.values()), sort_keys=True),
-        )
+
+    @property
+    def spent(self) -> dict[str, float]:
+        """Seconds spent in the method and in the store."""
+        return {"method": self._method_timer.seconds, "store": self._store_timer.seconds}
 
     # Judging. Each of these raises StoreError if the state fails; then nothing is reserved.
 
@@ -119,8 +118,9 @@ class Detector:
         ``given_up`` is as for ``check``. ``writes``: whether the state learns of the page.
         """
         reason = page.unread or why_unjudged(page.text, self.policy.min_letters) if fingerprint is None else ""
-        ruling = self._rule(judge_page, in_flight, given_up, page, fingerprint or NO_FINGERPRINT, reason, writes=writes)
-        assert ruling is not None
+        with self._store_timer:
+            context = Context(self, in_flight, given_up, page, fingerprint or NO_FINGERPRINT, reason)
+            ruling = self._apply(judge_page, context, writes)
         if given_up and isinstance(ruling, Ruled) and ruling.reservation is not None:
             ruling.reservation.gave_up = True
             if ruling.verdict.kind is Kind.UNIQUE:
@@ -129,40 +129,30 @@ class Detector:
                 ruling = replace(ruling, verdict=verdict)
         return ruling
 
-    def check_bytes(
-        self, url: str, site: str, body: int, given_up: Collection[Reservation] = (), *, writes: bool = True
-    ) -> Ruling | None:
-        """Judge a page by the digest ``body`` of its bytes; None if it must be read."""
+    def may_know(self, url: str, body: int) -> bool:
+        """Whether the state knows these bytes at this URL, so that ``check_bytes`` may save reading the page.
+
+        Every page of a state on a server is read: to ask the server takes as long.
+        """
+        known = self.store.find(url) if body and not self.store.is_shared else None
+        return known is not None and known.body == body
+
+    def check_bytes(self, url: str, body: int, *, writes: bool = True) -> Ruled | None:
+        """Rule that a page is unchanged by the digest ``body`` of its bytes; None if it must be read."""
         if not self.may_know(url, body):
             return None
-        return self._rule(judge_bytes, self.in_flight, given_up, Page(url, site=site, body=body), writes=writes)
+        with self._store_timer:
+            return self._apply(judge_bytes, Context(self, self.in_flight, (), Page(url, body=body)), writes)
 
-    def _rule(
-        self,
-        rule: Rule,
-        in_flight: InFlight,
-        given_up: Collection[Reservation],
-        page: Page,
-        fingerprint: Fingerprint = NO_FINGERPRINT,
-        reason: AnyReason = "",
-        *,
-        writes: bool,
-    ) -> Ruling | None:
-        begun = perf_counter()
-        try:
-            if writes and self._bounds is not None:
-                self._judged += 1
-                self._expire()
-            ruling = rule(Context(self._crawl, in_flight, given_up, page, fingerprint, reason))
-            if writes and isinstance(ruling, Ruled) and ruling.write is not None:
-                ruling.write()
-            return ruling
-        finally:
-            self.spent["store"] += perf_counter() - begun
-
-    def may_know(self, url: str, body: int) -> bool:
-        """Whether ``check_bytes`` may give a verdict, so that reading the page can wait."""
-        return knows_bytes(self.store, self.in_flight, url, body)
+    def _apply(self, rule: Callable[[Context], R], context: Context, writes: bool) -> R:
+        """Apply a rule; ``writes``: whether the state learns of the page, and expires others."""
+        if writes and self._bounds is not None:
+            self._judged += 1
+            self._expire()
+        ruling = rule(context)
+        if writes and isinstance(ruling, Ruled) and ruling.write is not None:
+            ruling.write()
+        return ruling
 
     def judge_now(self, page: Page, *, sealed: bool, prepared: PreparedFingerprint | None = None) -> Verdict:
         """Judge a page that counts at once, permanently if ``sealed``.
@@ -190,14 +180,9 @@ class Detector:
         """The fingerprint of a page; None for one that is compared with no other."""
         if page.row or page.unread or not self.is_enough(page.text):
             return None
-        begun = perf_counter()
-        try:
+        with self._method_timer:
             known = self.store.on_site(page.site)
-            if prepared is not None:
-                return prepared.verified(page, known, self.method)
-            return self.method.for_state(page, known)
-        finally:
-            self.spent["method"] += perf_counter() - begun
+            return prepared.verified(page, known, self.method) if prepared else self.method.for_state(page, known)
 
     # What becomes of a page.
 
@@ -210,8 +195,8 @@ class Detector:
 
     def file(self, reservation: Reservation, *, sealed: bool) -> None:
         """Write a reserved page and count its sentences once; pages that wait for it go on waiting."""
-        begun, store, replaces, record = perf_counter(), self.store, reservation.replaces, reservation.record
-        try:
+        store, replaces, record = self.store, reservation.replaces, reservation.record
+        with self._store_timer:
             # The earlier version may be rolled back by now, or a page that was given up may have come through.
             if reservation.gave_up or (replaces and store.record(replaces) is None):
                 earlier = store.find(record.url)
@@ -223,8 +208,6 @@ class Detector:
                 site, fingerprint = reservation.site, reservation.fingerprint
                 store.note_form(site, in_form=fingerprint.in_form)
                 count_sentences(store, record.url, site, fingerprint, everywhere=record.is_original)
-        finally:
-            self.spent["store"] += perf_counter() - begun
 
     def release(self, reservation: Reservation) -> None:
         """The page is no longer in flight; if it was not filed, its item was lost and the state never knew it."""
@@ -250,11 +233,11 @@ class Detector:
 
         Pages that were unsealed until now may go.
         """
-        begun, idle = perf_counter(), 0
-        while self._judged and idle < _IDLE and self._bounds and self._bounds.exceeded(self.store.pages):
-            self._judged -= 1
-            idle = 0 if self._expire() else idle + 1
-        self.spent["store"] += perf_counter() - begun
+        idle = 0
+        with self._store_timer:
+            while self._judged and idle < _IDLE and self._bounds and self._bounds.exceeded(self.store.pages):
+                self._judged -= 1
+                idle = 0 if self._expire() else idle + 1
 
     def _expire(self) -> int:
         expired = self.store.expire(self._bounds) if self._bounds is not None else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from scrapy_neardup.fast_dataclass import fast_dataclass
 from scrapy_neardup.model import Fingerprint, Page, Verdict
@@ -44,14 +44,13 @@ class Ruled:
     """The verdict on a page, and what is left to do for it.
 
     ``reservation``: the page passes and will get a record once its item comes through. ``write``: call it to write what
-    the state keeps of a page without reservation. ``page``: what the state knows of a page that was not read.
-    ``was_delivered``: the page is dropped as a copy, but an earlier text of its URL was delivered.
+    the state keeps of a page without reservation. ``was_delivered``: the page is dropped as a copy, but an earlier text
+    of its URL was delivered.
     """
 
     verdict: Verdict
     reservation: Reservation | None = None
     write: Callable[[], None] | None = None
-    page: Page | None = None
     was_delivered: bool = False
 
 
@@ -71,10 +70,6 @@ class PageJudgement(Protocol):
     async def __aenter__(self) -> PageJudgement: ...
 
     async def __aexit__(self, *_: object) -> None: ...
-
-    @property
-    def given_up(self) -> Collection[Reservation]:
-        """The pages in flight that took too long; this one is judged without them."""
 
     async def check(self, page: Page) -> Ruling:
         """Judge the page. If it is blocked, wait and call again. Raises StoreError."""
@@ -100,34 +95,28 @@ class Outcomes(Protocol):
 
 
 class InFlight:
-    """The unsettled reservations by URL, digest of their bytes, and key; the earliest comes first."""
+    """The unsettled reservations by URL and by key; the earliest comes first."""
 
     def __init__(self, reservations: Iterable[Reservation] = ()) -> None:
-        self._by_url: dict[str, list[Reservation]] = {}
-        self._by_body: dict[int, list[Reservation]] = {}
-        self._by_key: dict[int, list[Reservation]] = {}
+        self._pages: dict[str | int, list[Reservation]] = {}
         for one in reservations:
             self.add(one)
 
     def __bool__(self) -> bool:
-        return bool(self._by_url)
+        return bool(self._pages)
 
     @property
     def urls(self) -> tuple[str, ...]:
         """The URLs of the pages in flight."""
-        return tuple(self._by_url)
+        return tuple(name for name in self._pages if isinstance(name, str))
 
     def at_url(self, url: str) -> Sequence[Reservation]:
         """The pages at a URL."""
-        return self._by_url.get(url, ())
-
-    def with_body(self, body: int) -> Sequence[Reservation]:
-        """The pages that were read from a body with this digest."""
-        return self._by_body.get(body, ())
+        return self._pages.get(url, ())
 
     def with_key(self, key: int) -> Sequence[Reservation]:
         """The pages that are filed under a key."""
-        return self._by_key.get(key, ())
+        return self._pages.get(key, ())
 
     def sharing(self, fingerprint: Fingerprint) -> Iterable[Reservation]:
         """The pages that share a key with this one."""
@@ -135,22 +124,17 @@ class InFlight:
 
     def add(self, reservation: Reservation) -> None:
         """Register a page."""
-        for table, name in self._places(reservation):
-            table.setdefault(name, []).append(reservation)
+        for name in self._names(reservation):
+            self._pages.setdefault(name, []).append(reservation)
 
     def remove(self, reservation: Reservation) -> None:
         """The page is no longer in flight; does nothing for a page that is not registered."""
-        for table, name in self._places(reservation):
-            if reservation in (found := table.get(name, [])):
+        for name in self._names(reservation):
+            found = self._pages.get(name, [])
+            if reservation in found:
                 found.remove(reservation)
                 if not found:
-                    del table[name]
+                    del self._pages[name]
 
-    def _places(self, reservation: Reservation) -> list[tuple[dict[Any, list[Reservation]], str | int]]:
-        """The tables that list a page, each with the name that it has there."""
-        record = reservation.record
-        keys = dict.fromkeys(reservation.fingerprint.keys)
-        places: list[tuple[dict[Any, list[Reservation]], str | int]] = [(self._by_key, key) for key in keys]
-        if record.body and record.is_found_by_body:
-            places.append((self._by_body, record.body))
-        return [(self._by_url, record.url), *places]
+    def _names(self, reservation: Reservation) -> Collection[str | int]:
+        return dict.fromkeys((reservation.record.url, *reservation.fingerprint.keys))

@@ -39,13 +39,13 @@ class SimilarPage:
 class SearchResult(NamedTuple):
     """The page's overused keys, and the most similar earlier page; ``in_form`` is as in ``Comparison``.
 
-    ``rejected``: the most similar earlier page that this one is no copy of, if it nearly is one.
+    ``near_miss``: the most similar earlier page that this one is no copy of, if it nearly is one.
     """
 
     overused_keys: frozenset[int]
     nearest: SimilarPage | None
     in_form: bool
-    rejected: SimilarPage | None = None
+    near_miss: SimilarPage | None
 
 
 #: Similarity from which a page that is no copy was nearly one.
@@ -99,78 +99,69 @@ def filed_fingerprint(record: Record, store: PageStore) -> Fingerprint:
     return Fingerprint(record.keys, record.sketch, site=store.on_site(site_of(record.url)))
 
 
-def describe_decision(
-    method: Method, comparison: Comparison, new: Fingerprint, old: bytes, overused_keys: Set[int]
-) -> str:
-    """Describe the decision on two pages, with its figures."""
-    figures = f"similarity {comparison.similarity:.4f}, containment {comparison.containment:.4f}"
-    return f"{figures}: {comparison.describe() if comparison.describe else method.decision(new, old, overused_keys)}"
+def search(
+    method: Method,
+    store: PageStore,
+    url: str,
+    fingerprint: Fingerprint,
+    canonical: str = "",
+    delivered: Record | None = None,
+    also_copies: Set[Likeness] = frozenset(),
+) -> SearchResult:
+    """Find the earlier page that a page is most like: first one that it copies, then one similar in another way.
 
-
-class Searcher:
-    """Searches a store with one method.
-
-    ``also_copies``: kinds that count as copies though the method does not call them so.
+    ``canonical`` proposes one more candidate. ``delivered`` is the delivered earlier version of the page: of the
+    pages that it copies, those that were there before that version come first. Pages of the same URL are never
+    compared. ``also_copies``: kinds that count as copies though the method does not call them so.
     """
+    overused_keys, ids = candidates(method, store, fingerprint.keys)
+    if not ids and not canonical:
+        return SearchResult(overused_keys, None, False, None)
 
-    def __init__(self, method: Method, store: PageStore, also_copies: Set[Likeness] = frozenset()) -> None:
-        self._method = method
-        self._store = store
-        self._also_copies = also_copies
-
-    def search(
-        self, url: str, fingerprint: Fingerprint, canonical: str = "", delivered: Record | None = None
-    ) -> SearchResult:
-        """Find the earlier page that a page is most like: first one that it copies, then one similar in another way.
-
-        ``canonical`` proposes one more candidate. ``delivered`` is the delivered earlier version of the page: of the
-        pages that it copies, those that were there before that version come first. Pages of the same URL are never
-        compared.
-        """
-        overused_keys, ids = candidates(self._method, self._store, fingerprint.keys)
-        if not ids and not canonical:
-            return SearchResult(overused_keys, None, in_form=False)
-        nearest: SimilarPage | None = None
-        rejected: SimilarPage | None = None
-        in_form = may_be_template = False
-        for earlier in self._records(url, ids, canonical):
-            if not self._method.may_be_alike(fingerprint, earlier.sketch):
-                continue
-            comparison = self._method.compare(fingerprint, earlier.sketch, overused_keys)
-            in_form |= comparison.in_form
-            may_be_template |= comparison.in_form and not comparison.same_site
-            least = rejected.comparison.similarity if rejected else _NEAR_MISS
-            if comparison.similarity > least and not comparison.is_copy(self._also_copies):
-                rejected = SimilarPage(comparison=comparison, original=earlier, compared=earlier)
-            if comparison.likeness is None and not comparison.duplicate:
-                continue
-            if not may_decide(earlier, comparison):
-                continue
-            if nearest is None or self._rank(comparison, earlier, delivered) > self._rank(
-                nearest.comparison, nearest.compared, delivered
-            ):
-                original = representative_of(self._store, earlier, except_url=url)
-                if original is not None:
-                    nearest = SimilarPage(comparison=comparison, original=original, compared=earlier)
-        if may_be_template and not fingerprint.in_form and nearest is not None and nearest.comparison.duplicate:
-            # Of an unknown site: a lookalike under another title shows that common text may be a template.
-            return self.search(url, replace(fingerprint, in_form=True), canonical, delivered)
-        return SearchResult(overused_keys, nearest, in_form, rejected)
-
-    def _records(self, url: str, ids: tuple[int, ...], canonical: str) -> Iterator[Record]:
-        named = self._store.find(canonical) if canonical else None
-        if named is not None and not named.is_unjudged:
-            ids = (*ids, named.original, *([named.id] if named.leads else ()))
-        for record in self._store.records_of(tuple(dict.fromkeys(ids))):
-            if record is not None and record.sketch and record.url != url:
-                yield record
-
-    def _rank(
-        self, comparison: Comparison, earlier: Record, delivered: Record | None = None
-    ) -> tuple[bool, bool, bool, bool, float, float, bool]:
+    def rank(comparison: Comparison, earlier: Record) -> tuple[bool | float, ...]:
         """The sort key of candidates, larger for a better match: first, that the page is a copy of it at all."""
-        excerpt = comparison.likeness is Likeness.EXCERPT
-        copy = comparison.is_copy(self._also_copies)
-        older = copy and delivered is not None and is_older(earlier, delivered)
-        by_rules = earlier.is_original or earlier.dropped > 0  # a person may have chosen the group of another variant
-        return older, comparison.duplicate, copy, excerpt, comparison.similarity, comparison.containment, by_rules
+        is_copy = comparison.is_copy(also_copies)
+        return (
+            is_copy and delivered is not None and is_older(earlier, delivered),
+            comparison.duplicate,
+            is_copy,
+            comparison.likeness is Likeness.EXCERPT,
+            comparison.similarity,
+            comparison.containment,
+            earlier.is_original or earlier.dropped > 0,  # a person may have chosen the group of another variant
+        )
+
+    nearest: SimilarPage | None = None
+    near_miss: SimilarPage | None = None
+    best: tuple[bool | float, ...] = ()
+    in_form = may_be_template = False
+    for earlier in _comparable(store, url, ids, canonical):
+        if not method.may_be_alike(fingerprint, earlier.sketch):
+            continue
+        comparison = method.compare(fingerprint, earlier.sketch, overused_keys)
+        in_form |= comparison.in_form
+        may_be_template |= comparison.in_form and not comparison.same_site
+        least = near_miss.comparison.similarity if near_miss else _NEAR_MISS
+        if comparison.similarity > least and not comparison.is_copy(also_copies):
+            near_miss = SimilarPage(comparison, earlier, earlier)
+        if (comparison.likeness is None and not comparison.duplicate) or not may_decide(earlier, comparison):
+            continue
+        if (ranked := rank(comparison, earlier)) > best:
+            original = representative_of(store, earlier, except_url=url)
+            if original is not None:
+                nearest, best = SimilarPage(comparison, original, earlier), ranked
+    if may_be_template and not fingerprint.in_form and nearest is not None and nearest.comparison.duplicate:
+        # Of an unknown site: a lookalike under another title shows that common text may be a template.
+        marked = replace(fingerprint, in_form=True)
+        return search(method, store, url, marked, canonical, delivered, also_copies)
+    return SearchResult(overused_keys, nearest, in_form, near_miss)
+
+
+def _comparable(store: PageStore, url: str, ids: tuple[int, ...], canonical: str) -> Iterator[Record]:
+    """The records of candidates that have a sketch, and of the page that the canonical link names."""
+    named = store.find(canonical) if canonical else None
+    if named is not None and not named.is_unjudged:
+        ids = (*ids, named.original, *([named.id] if named.leads else ()))
+    for record in store.records_of(tuple(dict.fromkeys(ids))):
+        if record is not None and record.sketch and record.url != url:
+            yield record

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 
-from scrapy_neardup.errors import SettingsError, StoreMismatch
+from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import HASH_NAME
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.methods import METHODS, Method, make_method
@@ -22,8 +22,6 @@ from scrapy_neardup.text.tokens import segmenter_name
 
 #: The row with the parameters and settings of the last crawl that only decide.
 DECISIONS_KEY = meta_key("decisions")
-#: The setting that refuses states of other versions.
-STRICT_SETTING = "NEARDUP_STRICT"
 
 
 def method_of(recipe: Mapping[str, Any]) -> Method | None:
@@ -66,25 +64,14 @@ def need_lasting_method(method: Method, url: str) -> None:
         )
 
 
-def check_tools(store: PageStore, *, strict: bool, say: Callable[[str], object]) -> None:
-    """Warn if other versions of the tools wrote the state; if ``strict``, raise StoreMismatch.
-
-    The state is open, so these versions read the samples of the recipe as ours do.
-    """
-    if not store.renamed:
-        return
-    renamed = "; ".join(f"the {tool} was {there} and is {here} now" for tool, (there, here) in store.renamed.items())
-    if strict:
-        raise StoreMismatch(
-            f"Other versions wrote the state at {store.location}: {renamed}. {STRICT_SETTING} refuses it, although "
-            "both read the test samples alike. Restore those versions, convert the state with: scrapy neardup migrate, "
-            f"or remove {STRICT_SETTING}."
+def check_tools(store: PageStore, *, say: Callable[[str], object]) -> None:
+    """Warn if other versions of the tools wrote the state. It is open, so both read the samples of the recipe alike."""
+    if store.renamed:
+        renamed = "; ".join(f"the {tool} was {old} and is {new} now" for tool, (old, new) in store.renamed.items())
+        say(
+            f"Other versions wrote the state at {store.location}: {renamed}. Both read the test samples alike, so the "
+            "state is used. A page that they read differently may pass once more as updated."
         )
-    say(
-        f"Other versions wrote the state at {store.location}: {renamed}. Both read the test samples alike, so the "
-        "state is used. A page that they read differently may pass once more as updated. To refuse such a state, set "
-        f"{STRICT_SETTING} = True."
-    )
 
 
 def decisions_of(store: PageStore) -> dict[str, Any]:
@@ -113,15 +100,14 @@ def take_over(
     recipe: Mapping[str, Any],
     deciding: Mapping[str, Any],
     *,
-    strict: bool,
     warn: Callable[[str], object],
     inform: Callable[[str], object],
 ) -> None:
     """Record the tools and the deciding values of a crawl in the state, and say what has changed.
 
-    Raises StoreError; StoreMismatch as ``check_tools``.
+    Raises StoreError.
     """
-    check_tools(store, strict=strict, say=warn)
+    check_tools(store, say=warn)
     store.update_recipe(recipe)
     if changed := decide(store, deciding):
         now = ", ".join(f"{name} = {value}" for name, (_, value) in changed.items())

@@ -1,23 +1,127 @@
-"""Judges records of files as a crawl judges pages."""
+"""Records of files, and pages of scripts: judged as in a crawl, but each counts as soon as it is judged."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+import threading
+from collections.abc import Coroutine, Mapping
+from concurrent import futures
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy_neardup.errors import PageError, StoreError
 from scrapy_neardup.files import Entry
 from scrapy_neardup.files.entry import name_entry
-from scrapy_neardup.judge.immediate import ImmediateJudge
-from scrapy_neardup.judge.in_flight import Ruled
+from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.page.extraction import Answer, PageContent
+from scrapy_neardup.page.item import TEXT_PREFIX
 from scrapy_neardup.page.source import PageSource, UnreadPage
-from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.untrusted import line_logger
 
+if TYPE_CHECKING:
+    from scrapy_neardup.judge.remote import RemoteCrawl
+
 logger = line_logger(__name__)
+
+T = TypeVar("T")
+#: Seconds between two requests for the counts of other crawls.
+_PAUSE = 1.0
+
+
+class ImmediateJudge:
+    """Judges pages on a state that belongs to this process. Every method may raise StoreError."""
+
+    def __init__(self, detector: Detector) -> None:
+        self.detector = detector
+
+    def judge(self, page: Page, *, sealed: bool) -> Verdict:
+        """Judge a page, which counts from then on, permanently if ``sealed``."""
+        return self.detector.judge_now(page, sealed=sealed)
+
+    def look(self, page: Page) -> Verdict:
+        """The verdict that a page would get: unjudged (``in_flight``) while a page in flight decides it."""
+        ruling = self.detector.look(page)
+        if isinstance(ruling, Blocked):
+            return Verdict(Kind.UNJUDGED, page.url, reason="in_flight")
+        verdict = ruling.verdict
+        return verdict if self.detector.store.record(verdict.id) else replace(verdict, id=0)
+
+    def close(self) -> None:
+        """Release all but the state."""
+
+
+class ServerImmediateJudge(ImmediateJudge):
+    """Judges pages on a state that other crawlers share.
+
+    The pages take the way of a crawl's pages, so two copies that come at once see each other. That way is asynchronous,
+    and callers here are not, so it runs on an event loop in a thread of its own. A caller waits for that thread.
+    """
+
+    def __init__(self, detector: Detector, wait: float) -> None:
+        """``wait``: seconds that a page waits for each near-duplicate of another crawler."""
+        super().__init__(detector)
+        self._wait = wait
+        self._caught_up = 0.0
+        self._errors: list[StoreError] = []
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="neardup-judging", daemon=True)
+        self._thread.start()
+        try:
+            self._crawl = self._run(self._open_crawl())
+        except BaseException:
+            self._stop()
+            raise
+
+    def judge(self, page: Page, *, sealed: bool) -> Verdict:
+        """As above; the page is unjudged (``in_flight``) if another crawler takes too long."""
+        return self._run(self._judge(page, sealed=sealed))
+
+    def close(self) -> None:
+        if not self._loop.is_closed():
+            try:
+                self._run(self._crawl.link.close())
+            finally:
+                self._stop()
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        finally:
+            futures.wait([future])  # an interrupted caller must not use the state while the thread does
+
+    def _stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _open_crawl(self) -> RemoteCrawl:
+        from scrapy_neardup.judge.remote import RemoteCrawl  # only a state on a server needs redis-py
+
+        return RemoteCrawl(self.detector, self._errors.append)
+
+    async def _judge(self, page: Page, *, sealed: bool) -> Verdict:
+        if self._loop.time() - self._caught_up >= _PAUSE:
+            self._caught_up = self._loop.time()
+            await self._crawl.catch_up()
+        try:
+            async with self._crawl.judgement() as judgement:
+                while isinstance(ruling := await judgement.check(page), Blocked):
+                    await judgement.wait(ruling.by, self._wait)
+            if ruling.reservation is not None:
+                self._crawl.commit(ruling.reservation, sealed=sealed)
+        finally:
+            await self._crawl.finish()
+        if self._errors:
+            raise self._errors.pop()
+        return ruling.verdict
+
+
+def make_immediate_judge(detector: Detector, wait: float) -> ImmediateJudge:
+    """The judge for the state of a detector; close it before the state. ``wait``: as NEARDUP_WAIT."""
+    return ServerImmediateJudge(detector, wait) if detector.store.is_shared else ImmediateJudge(detector)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,31 +163,36 @@ class RecordReader:
 
     def read(self, made: Page | UnreadPage, name: str, answer: Answer | None = None) -> Page:
         """Read a page, or take the ``answer`` of a worker. Raises ExtractionError."""
-        return made if isinstance(made, Page) else replace(self._source.read(made, answer), url=name)
+        page = made if isinstance(made, Page) else replace(self._source.read(made, answer), url=name)
+        return replace(page, html=0) if name.startswith(TEXT_PREFIX) else page
 
     def add_item_hash(self, page: Page, entry: Entry) -> Page:
-        """Add the hash of a record to a page that has none: see ``PageSource.add_item_hash``."""
-        if page.html or page.reader:
+        """Add the hash of a record to a page that has none: see ``PageSource.add_item_hash``.
+
+        A page that is named by its text stays without: it may be the third that says "see attachment".
+        """
+        if page.html or page.reader or page.url.startswith(TEXT_PREFIX):
             return page
         return self._source.add_item_hash(page, entry.fields, self.url(entry, page.url))
 
 
 class Batch:
-    """Judges records one after the other. Each counts as soon as it is judged, and permanently once it is sealed.
+    """Judges records one after the other. Each counts as soon as it is judged.
 
     Two records with one name are versions of one page, not copies.
     """
 
-    def __init__(self, now: ImmediateJudge, source: PageSource, id_field: str) -> None:
+    def __init__(self, now: ImmediateJudge, source: PageSource, id_field: str = "", *, sealed: bool = False) -> None:
         """``now`` judges the records. A ``source`` without ``bodies`` reads also records whose bytes are known.
 
-        ``id_field``: see ``RecordReader``.
+        ``id_field``: see ``RecordReader``. ``sealed``: whether each record is permanent at once.
         """
         self._now = now
         self._detector = now.detector
         self._passes = now.detector.policy.passes
         self._reader = RecordReader(source, id_field)
         self._html_field = source.fields.names["html"]
+        self._sealed = sealed
 
     def coming(self, entry: Entry) -> PageContent | None:
         """What a worker needs to read the page of a record.
@@ -95,27 +204,31 @@ class Batch:
         name = self._reader.name(entry)
         try:
             made = self._reader.draft(entry, name)
-            if isinstance(made, Page):
+            if isinstance(made, Page) or self._may_save_reading(entry, name, made):
                 return None
-            is_known = self._detector.may_know(name, made.body)
         except Exception:  # it happens again when the record is judged, and is reported then
             return None
-        return None if is_known and not (entry.html and self._passes(Verdict(Kind.DUPLICATE, name))) else made.content
+        return made.content
 
-    def judge(self, entry: Entry, answer: Answer | None = None) -> Judged:
+    def judge(self, entry: Entry, answer: Answer | None = None, *, remember: bool = True) -> Judged:
         """Judge a record; one with wrong content is unjudged. Raises StoreError.
 
-        ``answer``: of a worker that read it.
+        ``answer``: of a worker that read it. ``remember``: False leaves the state as it is.
         """
         name = self._reader.name(entry)
-        page = Page(name)
+        page, verdict = Page(name), None
         try:
             made = self._reader.draft(entry, name)
-            verdict = self._verdict_by_bytes(made, entry, name)
-            if verdict is None or (entry.html and self._passes(verdict)):
-                page = self._reader.read(made, name, answer)
+            if isinstance(made, UnreadPage) and self._may_save_reading(entry, name, made):
+                unchanged = self._detector.check_bytes(name, made.body, writes=remember)
+                verdict = unchanged.verdict if unchanged is not None else None
             if verdict is None:
-                verdict = self._verdict(page, entry)
+                page = self._reader.read(made, name, answer)
+                verdict = self._judge(page, remember=remember)
+                if verdict.kind is Kind.UNJUDGED and not verdict.id:  # so nothing was written
+                    # The hash of an item takes as long as all other reading, and few pages need it.
+                    marked = self._reader.add_item_hash(page, entry)
+                    verdict = self._judge(marked, remember=remember) if marked is not page else verdict
         except PageError as error:
             verdict = Verdict(Kind.UNJUDGED, name, reason=error.reason)
         except StoreError:
@@ -125,20 +238,14 @@ class Batch:
             verdict = Verdict(Kind.UNJUDGED, name, reason="method_failed")
         return Judged(verdict, output_fields(entry, page))
 
-    def _verdict(self, page: Page, entry: Entry) -> Verdict:
-        verdict = self._now.judge(page, sealed=False)
-        if verdict.kind is not Kind.UNJUDGED:
-            return verdict
-        # The mark of a text takes as long as all other reading, and few pages need it, so it is made only now.
-        marked = self._reader.add_item_hash(page, entry)
-        # Without a mark, nothing was written.
-        return self._now.judge(marked, sealed=False) if marked is not page else verdict
+    def _judge(self, page: Page, *, remember: bool) -> Verdict:
+        return self._now.judge(page, sealed=self._sealed) if remember else self._now.look(page)
 
-    def _verdict_by_bytes(self, made: Page | UnreadPage, entry: Entry, name: str) -> Verdict | None:
-        if isinstance(made, Page) or not made.body:
-            return None
-        ruling = self._detector.check_bytes(name, site_of(self._reader.url(entry, name)), made.body)
-        return ruling.verdict if isinstance(ruling, Ruled) else None  # nobody waits for a page in flight
+    def _may_save_reading(self, entry: Entry, name: str, made: UnreadPage) -> bool:
+        """Whether the state may know the bytes, and no output needs the text of a document."""
+        if entry.html and self._passes(Verdict(Kind.UNCHANGED, name)):
+            return False
+        return self._detector.may_know(name, made.body)
 
 
 def output_fields(entry: Entry, page: Page) -> Mapping[str, Any]:

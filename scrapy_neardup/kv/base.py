@@ -6,10 +6,11 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
+from types import TracebackType
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 from urllib.parse import SplitResult
 from urllib.request import url2pathname
 
@@ -17,7 +18,6 @@ from filelock import FileLock
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
 from scrapy_neardup.kv.lock import ScratchDirectory, is_held, lock
-from scrapy_neardup.kv.options import DEFAULT, Options
 
 if TYPE_CHECKING:
     from scrapy_neardup.kv.tally import RowTally, Witness
@@ -190,10 +190,9 @@ class Engine(KeyValueStore):
     #: The form of its URLs behind the scheme, for messages.
     form: ClassVar[str] = "///path"
 
-    def __init__(self, location: str, named_by: str = SETTING, options: Options = DEFAULT) -> None:
+    def __init__(self, location: str, named_by: str = SETTING) -> None:
         self.location = location
         self.named_by = named_by
-        self.options = options
 
     @classmethod
     def read_url(cls, parts: SplitResult) -> str:
@@ -231,6 +230,9 @@ class FileEngine(Engine):
     folder_mode: ClassVar[int] = 0o777
     #: Whether the opened files are as a clean close left them, as far as the engine can tell.
     is_untouched = False
+    #: The library's errors, and its answer after a close.
+    library_error: type[Exception]
+    closed_error: type[Exception]
 
     @classmethod
     @abstractmethod
@@ -247,16 +249,9 @@ class FileEngine(Engine):
         """Return the lock file."""
         return Path(f"{location}.lock")
 
-    @classmethod
-    @abstractmethod
-    def damaged_copy(cls, location: str, folder: Path) -> AbstractContextManager[DamagedCopy]:
-        """Copy the state under its lock into ``folder``, which the caller removes, and open the copy.
-
-        Raises StoreLocked while a crawl uses the state, StoreError if it cannot be copied or opened.
-        """
-
-    def __init__(self, location: str, named_by: str = SETTING, options: Options = DEFAULT) -> None:
-        super().__init__(location, named_by, options)
+    def __init__(self, location: str, named_by: str = SETTING) -> None:
+        super().__init__(location, named_by)
+        self.guard = _Guard(self)
         self._lock: FileLock | None = None
         self._scratch: ScratchDirectory | None = None
 
@@ -320,13 +315,6 @@ class FileEngine(Engine):
             self._scratch.remove()
             self._scratch = None
 
-    def uncopied(self, error: OSError) -> StoreError:
-        """Return the error for a copy to read from that could not be made."""
-        return StoreError(
-            f"The state at {self.location} cannot be copied for reading: {error}. Check that its files can be read and "
-            "that the disk has room for a copy."
-        )
-
     @abstractmethod
     def digest(self) -> str:
         """Return a digest of the closed files for the witness. Raises OSError."""
@@ -335,36 +323,85 @@ class FileEngine(Engine):
         """``CheckedStore`` and ``Snapshot`` write the last changes."""
         self.close_files()
 
+    # Damaged states.
+
+    @classmethod
+    @contextmanager
+    def damaged_copy(cls, location: str, folder: Path) -> Iterator[FileEngine]:
+        """Copy the state under its lock into ``folder``, which the caller removes, and open the copy.
+
+        Its ``rows`` raise StoreError at the first row that cannot be read. Raises StoreLocked while a crawl uses the
+        state, StoreError if it cannot be copied or opened.
+        """
+        engine = cls(location)
+        engine.lock()
+        try:
+            engine.copy_damaged(folder)
+        except OSError as error:
+            raise StoreError(
+                f"The state at {location} cannot be copied: {error}. Check that its files can be read and that the "
+                "disk has room for two copies next to the new state."
+            ) from None
+        finally:
+            engine.unlock()
+        try:
+            engine.open_damaged(folder)
+            yield engine
+        finally:
+            engine.close_files()
+
+    @abstractmethod
+    def copy_damaged(self, folder: Path) -> None:
+        """Copy the files of the locked state into a folder. Raises OSError."""
+
+    @abstractmethod
+    def open_damaged(self, folder: Path) -> None:
+        """Open that copy. Raises StoreError if nothing can be read."""
+
+    # Errors.
+
+    @abstractmethod
+    def is_outside(self, error: BaseException) -> bool:
+        """Whether an error of the library comes from disk or system, not from the rows."""
+
+    def raise_for(self, error: BaseException) -> None:
+        """Raise an error of the library or the system as a StoreError."""
+        if isinstance(error, self.closed_error):
+            raise StoreError(f"The state at {self.location} is closed.") from error
+        if isinstance(error, self.library_error) and not self.is_outside(error):
+            raise self.damaged(str(error)) from error
+        if isinstance(error, (self.library_error, OSError)):
+            raise self.out_of_reach(error) from error
+
+    def uncopied(self, error: OSError) -> StoreError:
+        """Return the error for a copy to read from that could not be made."""
+        return StoreError(
+            f"The state at {self.location} cannot be copied for reading: {error}. Check that its files can be read and "
+            "that the disk has room for a copy."
+        )
+
+    def hopeless(self, why: object) -> StoreError:
+        """Return the error for a damaged state whose copy cannot even be opened."""
+        return StoreError(f"Nothing in the state at {self.location} can be read ({why}). Restore it from a backup.")
+
+
+class _Guard:
+    """Translates errors of an engine. A class, because it is entered for each row, and generators are slow."""
+
+    def __init__(self, engine: FileEngine) -> None:
+        self._engine = engine
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None:
+            self._engine.raise_for(error)
+
 
 class Moving(Exception):
     """Files changed while they were read; try again."""
-
-
-class DamagedCopy(Protocol):
-    """Rows of a damaged state in byte order."""
-
-    def rows(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        """Yield the rows from ``low`` to before ``high``. Raises StoreError at the first unreadable row."""
-
-
-@contextmanager
-def copying(kind: type[FileEngine], location: str) -> Iterator[None]:
-    """Hold the lock while a damaged state is copied, and translate errors into StoreError."""
-    held = lock(kind.lock_of(location), location)
-    try:
-        yield
-    except OSError as error:
-        raise StoreError(
-            f"The state at {location} cannot be copied: {error}. Check that its files can be read and that the disk "
-            "has room for two copies next to the new state."
-        ) from None
-    finally:
-        held.release()
-
-
-def hopeless(location: str, why: object) -> StoreError:
-    """Return the error for a damaged state whose copy cannot even be opened."""
-    return StoreError(f"Nothing in the state at {location} can be read ({why}). Restore it from a backup.")
 
 
 def after(prefix: bytes) -> bytes | None:

@@ -17,16 +17,14 @@ import subprocess
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, FileEngine, Moving, Row, copying, hopeless
+from scrapy_neardup.kv.base import SETTING, Changes, FileEngine, Moving, Row
 from scrapy_neardup.kv.checkpoint import checkpoint
 from scrapy_neardup.kv.lock import ScratchDirectory
-from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.kv.tally import Witness
 
 #: Files without data.
@@ -36,8 +34,9 @@ _TABLES = (".ldb", ".sst")
 _WITNESS = "witness"
 #: Bytes of a table. With LevelDB's 2 MB, 10 million pages need more files than may be open.
 _TABLE = 8 * 2**20
-#: Bits of the filter for each row, and bytes of neighbouring rows that are compressed together: the fastest.
-_BLOOM, _BLOCK = 10, 16 * 2**10
+#: The fastest values that we measured: bits of the filter for each row, bytes of neighbouring rows that are compressed
+#: together, bytes of cache for reads, and of writes in memory (and in the log) before they are sorted into tables.
+_BLOOM, _BLOCK, _CACHE, _WRITES = 10, 16 * 2**10, 8 * 2**20, 16 * 2**20
 #: A key before and a key behind all rows.
 _FIRST, _LAST = b"\0", b"\xff"
 #: Repairs the database in a directory.
@@ -77,32 +76,8 @@ class LevelDB(FileEngine):
     def lock_of(cls, location: str) -> Path:
         return Path(location) / "lock"
 
-    @classmethod
-    @contextmanager
-    def damaged_copy(cls, location: str, folder: Path) -> Iterator[DamagedCopy]:
-        # Repair the copy before LevelDB opens it, because opening deletes files that a damaged manifest does not name.
-        # Paranoid checks reject blocks with a wrong checksum. A table with a damaged index is lost as a whole, some
-        # megabytes.
-        engine, copy = cls(location), folder / "copy.leveldb"
-        with copying(cls, location):
-            shutil.copytree(engine._files, copy, ignore=shutil.ignore_patterns(*NOISE))
-        # In its own process, because LevelDB may abort.
-        done = subprocess.run(  # noqa: S603 - nothing but our own path comes from outside
-            [sys.executable, "-c", _REPAIR, str(copy)], check=False, capture_output=True, text=True, errors="replace"
-        )
-        if done.returncode:
-            raise hopeless(location, (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1])
-        try:
-            engine.open_at(copy)
-        except StoreError as error:
-            raise hopeless(location, error.__cause__) from None
-        try:
-            yield engine
-        finally:
-            engine.close_files()
-
-    def __init__(self, location: str, named_by: str = SETTING, options: Options = DEFAULT) -> None:
-        super().__init__(location, named_by, options)
+    def __init__(self, location: str, named_by: str = SETTING) -> None:
+        super().__init__(location, named_by)
         try:
             import plyvel
         except ImportError as error:
@@ -112,14 +87,14 @@ class LevelDB(FileEngine):
                 f"or set {named_by} to sqlite:///path."
             ) from error
         self._plyvel = plyvel
+        self.library_error, self.closed_error = plyvel.Error, RuntimeError
         self._has_failed = False
-        self._guard = _Guard(self)
         self._root = Path(location)
         self._files = self._root / "db"
         self._db: Any = None
 
     def is_new(self) -> bool:
-        with self._guard:
+        with self.guard:
             # A process killed while it made a new state leaves a manifest at most.
             files = self._files.iterdir() if self._files.is_dir() else ()
             return not any(file.suffix in (".log", *_TABLES) for file in files)
@@ -128,7 +103,7 @@ class LevelDB(FileEngine):
         self.open_at(self._files, new=True)
 
     def open(self, witness: Witness | None, *, is_held: bool) -> None:
-        with self._guard:
+        with self.guard:
             try:
                 self.is_untouched = not is_held and witness is not None and witness.digest == self.digest()
             except FileNotFoundError as error:
@@ -148,15 +123,14 @@ class LevelDB(FileEngine):
 
     def open_at(self, files: Path, *, new: bool = False) -> None:
         """Open the database in a directory, without lock and witness."""
-        options = self.options
-        with self._guard:
+        with self.guard:
             self._db = self._plyvel.DB(
                 str(files),
                 create_if_missing=new,
                 paranoid_checks=True,
                 bloom_filter_bits=_BLOOM,
-                lru_cache_size=options.cache,
-                write_buffer_size=options.write_buffer,
+                lru_cache_size=_CACHE,
+                write_buffer_size=_WRITES,
                 block_size=_BLOCK,
                 max_file_size=_TABLE,
             )
@@ -168,7 +142,7 @@ class LevelDB(FileEngine):
 
     def close_files(self) -> None:
         if self._db is not None:
-            with self._guard:
+            with self.guard:
                 self._db.close()
         super().close_files()
 
@@ -181,27 +155,37 @@ class LevelDB(FileEngine):
                 found.append((file.name, file.stat().st_size, 0 if is_table else zlib.crc32(file.read_bytes())))
         return f"{len(found)}:{zlib.crc32(repr(found).encode()):08x}"
 
-    # Hot paths avoid the context manager.
+    def copy_damaged(self, folder: Path) -> None:
+        shutil.copytree(self._files, folder / "copy.leveldb", ignore=shutil.ignore_patterns(*NOISE))
+
+    def open_damaged(self, folder: Path) -> None:
+        # Repair the copy before LevelDB opens it, because opening deletes files that a damaged manifest does not name.
+        # Paranoid checks reject blocks with a wrong checksum. A table with a damaged index is lost as a whole, some
+        # megabytes. The repair has its own process, because LevelDB may abort.
+        copy = folder / "copy.leveldb"
+        done = subprocess.run(  # noqa: S603 - nothing but our own path comes from outside
+            [sys.executable, "-c", _REPAIR, str(copy)], check=False, capture_output=True, text=True, errors="replace"
+        )
+        if done.returncode:
+            raise self.hopeless((done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1])
+        try:
+            self.open_at(copy)
+        except StoreError as error:
+            raise self.hopeless(error.__cause__) from None
 
     def get(self, key: bytes) -> bytes | None:
-        try:
+        with self.guard:
             value: bytes | None = self._db.get(key, verify_checksums=True)
-        except Exception as error:
-            self.raise_for(error)
-            raise
         return value
 
     def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        get = self._db.get
-        try:
+        with self.guard:
+            get = self._db.get
             return [get(key, verify_checksums=True) for key in keys]
-        except Exception as error:
-            self.raise_for(error)
-            raise
 
     def rows(self, low: bytes, high: bytes | None, *, reverse: bool = False) -> Iterator[Row]:
         # plyvel's other iterator ends silently at a damaged block; this one raises.
-        with self._guard, self._db.raw_iterator(verify_checksums=True) as at:
+        with self.guard, self._db.raw_iterator(verify_checksums=True) as at:
             if not reverse:
                 at.seek(low)
             elif high is None:
@@ -220,28 +204,19 @@ class LevelDB(FileEngine):
                 f"The state at {self.location} takes no more pages after a failed write. The pages before it are safe. "
                 "Check the disk and start the crawl again."
             )
-        try:
+        # A failed write may leave half a record in the log. LevelDB would append to it and not read past it later.
+        self._has_failed = True
+        with self.guard:
             batch = self._db.write_batch(sync=sync)
             for key in changes.deletes:
                 batch.delete(key)
             for key, value in changes.puts.items():
                 batch.put(key, value)
             batch.write()
-        except BaseException as error:
-            # The log may end in half a record. LevelDB would append to it and not read past it later.
-            self._has_failed = True
-            self.raise_for(error)
-            raise
+        self._has_failed = False
 
-    def raise_for(self, error: BaseException) -> None:
-        """Raise an error of plyvel or the system as a StoreError."""
-        plyvel = self._plyvel
-        if isinstance(error, plyvel.Error) and not any(reason in str(error) for reason in _OUTSIDE):
-            raise self.damaged(str(error)) from error
-        if isinstance(error, (plyvel.Error, OSError)):
-            raise self.out_of_reach(error) from error
-        if isinstance(error, RuntimeError):  # plyvel's answer after a close
-            raise StoreError(f"The state at {self.location} is closed.") from error
+    def is_outside(self, error: BaseException) -> bool:
+        return any(reason in str(error) for reason in _OUTSIDE)
 
     def size(self) -> int:
         total = 0
@@ -251,7 +226,7 @@ class LevelDB(FileEngine):
         return total
 
     def compact(self) -> None:
-        with self._guard:
+        with self.guard:
             # Without bounds plyvel compacts almost nothing. Every key begins with an ASCII letter. Several rounds,
             # because LevelDB looks at its levels before it writes its memory. A single remaining level stays as it is,
             # so a deletion of absent keys on either side makes LevelDB merge it.
@@ -260,18 +235,3 @@ class LevelDB(FileEngine):
                 self._db.delete(key)
             for _ in range(2):
                 self._db.compact_range(start=_FIRST, stop=_LAST)
-
-
-class _Guard:
-    """Translates errors. A class, because generators are slow."""
-
-    def __init__(self, engine: LevelDB) -> None:
-        self._engine = engine
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is not None:
-            self._engine.raise_for(error)

@@ -2,59 +2,48 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections.abc import Collection, Iterator, Sequence
 from heapq import merge
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from urllib.parse import SplitResult
 
-from scrapy_neardup.kv.base import SETTING, Changes, Engine, KeyValueStore, Row, WrappedStore
+from sortedcontainers import SortedSet
+
+from scrapy_neardup.kv.base import SETTING, Changes, Engine, KeyValueStore, Row, WrappedStore, after
 from scrapy_neardup.kv.leveldb import LevelDB
-from scrapy_neardup.kv.options import DEFAULT, Options
 
-#: With up to this many rows a scan searches all of them.
-_FEW = 100
-#: First bytes of a key by which the index finds it: a letter and 8 bytes; a letter and a key for postings.
-_PREFIX, _OF_POSTINGS = 9, 6
-_POSTINGS, _RECORDS = b"k", b"r"
+#: Keys to fetch at a time, if the caller may want few.
+_FEW = 16
 
 
-class KeyIndex:
-    """The keys of a dictionary in byte order. It costs nothing before the first scan."""
+class SortedKeys:
+    """Keys in byte order. They cost hardly anything before the first scan: new ones are sorted by the next scan."""
 
-    def __init__(self, rows: Collection[bytes]) -> None:
-        self._keys = rows
-        #: Keys by their first bytes, built by the first scan of a narrow prefix.
-        self._buckets: dict[bytes, set[bytes]] | None = None
+    def __init__(self, keys: Collection[bytes]) -> None:
+        self._unsorted: list[bytes] = [*keys]
+        self._sorted = SortedSet()
 
     def add(self, keys: Collection[bytes]) -> None:
-        """Note keys that may be new."""
-        if self._buckets is not None:
-            for key in keys:
-                self._buckets.setdefault(_bucket(key), set()).add(key)
+        """Add keys, which may be there."""
+        self._unsorted += keys
 
     def remove(self, key: bytes) -> None:
-        """Note that a key is gone."""
-        if self._buckets is not None:
-            bucket = self._buckets[_bucket(key)]
-            bucket.discard(key)
-            if not bucket:
-                del self._buckets[_bucket(key)]
+        """Remove a key that is there."""
+        self._sort()
+        self._sorted.remove(key)
 
-    def find(self, prefix: bytes, *, reverse: bool) -> list[bytes]:
-        """Return the keys with a prefix."""
-        keys = self._keys
-        if len(keys) > _FEW and len(prefix) >= (_OF_POSTINGS if prefix.startswith(_POSTINGS) else _PREFIX):
-            if self._buckets is None:
-                self._buckets = {}
-                self.add(self._keys)
-            keys = self._buckets.get(_bucket(prefix), ())
-        return sorted((key for key in keys if key.startswith(prefix)), reverse=reverse)
+    def find(self, low: bytes, prefix: bytes, *, reverse: bool = False) -> Iterator[bytes]:
+        """Yield the keys with a prefix, from ``low`` on. They must not change meanwhile."""
+        self._sort()
+        found: Iterator[bytes] = self._sorted.irange(max(low, prefix), after(prefix), (True, False), reverse)
+        return found
 
-
-def _bucket(key: bytes) -> bytes:
-    return key[: _OF_POSTINGS if key.startswith(_POSTINGS) else _PREFIX]
+    def _sort(self) -> None:
+        if self._unsorted:
+            self._sorted.update(self._unsorted)
+            self._unsorted.clear()
 
 
 class Memory(Engine):
@@ -64,12 +53,10 @@ class Memory(Engine):
     form = ""
     is_persistent = False
 
-    def __init__(self, location: str = "memory:", named_by: str = SETTING, options: Options = DEFAULT) -> None:
-        super().__init__(location, named_by, options)
+    def __init__(self, location: str = "memory:", named_by: str = SETTING) -> None:
+        super().__init__(location, named_by)
         self._rows: dict[bytes, bytes] = {}
-        self._index = KeyIndex(self._rows)
-        #: Keys of all records in order, built on first use.
-        self._records: list[bytes] | None = None
+        self._keys = SortedKeys(())
 
     @classmethod
     def read_url(cls, parts: SplitResult) -> str:
@@ -91,32 +78,20 @@ class Memory(Engine):
         return [*map(self._rows.get, keys)]
 
     def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        return iter([(key, self._rows[key]) for key in self._index.find(prefix, reverse=reverse)])
+        return iter([(key, self._rows[key]) for key in self._keys.find(prefix, prefix, reverse=reverse)])
 
     def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
-        if prefix != _RECORDS:
-            yield from super().scan_from(low, prefix)
-            return
-        if self._records is None:
-            self._records = sorted(key for key in self._rows if key.startswith(prefix))
-        at = bisect_left(self._records, low)
-        while at < len(self._records):
-            key = self._records[at]
-            yield key, self._rows[key]
-            at += 1
+        # The caller may stop soon, and may write before it goes on.
+        while few := [*islice(self._keys.find(low, prefix), _FEW)]:
+            yield from [(key, self._rows[key]) for key in few]
+            low = few[-1] + b"\0"
 
     def write(self, changes: Changes, *, sync: bool) -> None:
         for key in changes.deletes:
             if self._rows.pop(key, None) is not None:
-                self._index.remove(key)
-                if self._records is not None and key.startswith(_RECORDS):
-                    del self._records[bisect_left(self._records, key)]
-        if self._records is not None:
-            for key in changes.puts:
-                if key.startswith(_RECORDS) and key not in self._rows:
-                    insort(self._records, key)
+                self._keys.remove(key)
+        self._keys.add([key for key in changes.puts if key not in self._rows])
         self._rows.update(changes.puts)
-        self._index.add(changes.puts)
 
     def size(self) -> int:
         """Return the bytes of keys and values, without Python's overhead."""
@@ -140,7 +115,7 @@ class Transaction(WrappedStore):
         super().__init__(base)
         #: Rows in memory. None hides a row of the base.
         self._rows: dict[bytes, bytes | None] = {}
-        self._index = KeyIndex(self._rows)
+        self._keys = SortedKeys(())
 
     def get(self, key: bytes) -> bytes | None:
         return self._rows[key] if key in self._rows else self.base.get(key)
@@ -149,7 +124,7 @@ class Transaction(WrappedStore):
         return [*map(self._rows.get, keys, self.base.get_all(keys))]
 
     def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        above = {key: self._rows[key] for key in self._index.find(prefix, reverse=reverse)}
+        above = {key: self._rows[key] for key in self._keys.find(prefix, prefix, reverse=reverse)}
         below = self.base.scan(prefix, reverse=reverse)
         if not above:
             return below
@@ -158,10 +133,9 @@ class Transaction(WrappedStore):
         return ((key, value) for key, value in rows if value is not None)
 
     def write(self, changes: Changes, *, sync: bool) -> None:
-        self._rows.update(dict.fromkeys(changes.deletes))
-        self._rows.update(changes.puts)
-        self._index.add(changes.deletes)
-        self._index.add(changes.puts)
+        rows = {**dict.fromkeys(changes.deletes), **changes.puts}
+        self._keys.add([key for key in rows if key not in self._rows])
+        self._rows.update(rows)
 
     def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
         return KeyValueStore.scan_from(self, low, prefix)  # through ``scan``, which sees both layers
@@ -183,9 +157,9 @@ class Temporary(Transaction):
     ``size`` first writes the buffer, to measure it; so does ``compact``.
     """
 
-    def __init__(self, folder: Path, options: Options = DEFAULT) -> None:
+    def __init__(self, folder: Path) -> None:
         super().__init__(Memory(str(folder)))
-        self.scheme, self._options = LevelDB.scheme, options
+        self.scheme = LevelDB.scheme
 
     def write(self, changes: Changes, *, sync: bool) -> None:
         super().write(changes, sync=sync)
@@ -195,13 +169,12 @@ class Temporary(Transaction):
     def _spill(self) -> None:
         """Write all rows to LevelDB."""
         if isinstance(self.base, Memory):
-            engine = LevelDB(self.location, options=self._options)
+            engine = LevelDB(self.location)
             engine.open_at(Path(self.location) / "db", new=True)
             self.base = engine
         puts = {key: value for key, value in self._rows.items() if value is not None}
         self.base.write(Changes(puts, self._rows.keys() - puts.keys()), sync=False)
-        self._rows = {}
-        self._index = KeyIndex(self._rows)
+        self._rows, self._keys = {}, SortedKeys(())
 
     def compact(self) -> None:
         self._spill()

@@ -21,13 +21,12 @@ import sqlite3
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from scrapy_neardup.errors import StoreError, StoreMismatch
-from scrapy_neardup.kv.base import SETTING, Changes, DamagedCopy, FileEngine, Moving, Row, copying, hopeless
+from scrapy_neardup.kv.base import SETTING, Changes, FileEngine, Moving, Row
 from scrapy_neardup.kv.lock import ScratchDirectory
-from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.kv.tally import Witness, check_bytes
 
 #: "ndup" in the header, so that we never write to another program's database.
@@ -39,6 +38,8 @@ _SIZE_FIELDS = struct.Struct(">16sH10xI")
 #: A header with a larger size in bytes is noise.
 _LARGEST = 2**42
 _CHUNK = 2**20
+#: Kibibytes of cache for reads, the fastest value that we measured.
+_CACHE = 8 * 2**10
 #: Errors of the system; "locked": another program reads the file.
 _OUTSIDE = (
     "full",
@@ -50,57 +51,8 @@ _OUTSIDE = (
     "not authorized",
     "permission",
 )
-
-
-def refuse_foreign(path: Path, witness: Path, named_by: str) -> None:
-    """Raise StoreMismatch for another database and StoreError for no file. It writes nothing.
-
-    With a witness beside it, it is ours, and damaged.
-    """
-    try:
-        if path.exists() and not path.is_file():
-            raise StoreError(f"{path} is no file, so it cannot be a state. Set {named_by} to the path of a file.")
-        if witness.exists() or not path.exists() or not path.stat().st_size:
-            return
-        is_another = not is_ours(path)
-    except OSError as error:
-        raise StoreError(
-            f"{path} cannot be read: {error}. Check its permissions, or set {named_by} to another path."
-        ) from error
-    if is_another:
-        raise StoreMismatch(
-            f"{path} exists, but is no scrapy-neardup state. It is unchanged. Set {named_by} to another path."
-        )
-
-
-def is_ours(path: Path) -> bool:
-    """Whether the header is ours. Raises OSError."""
-    return _application(path) == APPLICATION
-
-
-def _application(path: Path) -> int | None:
-    """Return the number of the program in the header; None if the file does not begin like a database."""
-    with path.open("rb") as file:
-        header = file.read(100)
-    return _INT.unpack_from(header, 68)[0] if len(header) == 100 and header.startswith(_MAGIC) else None
-
-
-def digest(path: Path) -> str:
-    """Return length and checksum of a file, against disk errors only. Raises OSError."""
-    checksum = length = 0
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            checksum = zlib.crc32(chunk, checksum)
-            length += len(chunk)
-    return f"{length}:{checksum:08x}"
-
-
-def is_outside(error: sqlite3.Error) -> bool:
-    """Whether an error comes from disk or system, not from the rows."""
-    return isinstance(error, sqlite3.OperationalError) and any(reason in str(error) for reason in _OUTSIDE)
-
-
-_ROWS = 500
+#: Rows to read at a time, and rows of which most scans want no more.
+_ROWS, _FEW = 500, 16
 #: Bytes of a value's checksum.
 _CHECK = 4
 
@@ -125,45 +77,43 @@ class SQLite(FileEngine):
     def parts(cls, location: str) -> str:
         return f"{location}, {location}.witness and, if it exists, {location}-wal"
 
-    @classmethod
-    @contextmanager
-    def damaged_copy(cls, location: str, folder: Path) -> Iterator[DamagedCopy]:
-        path, copy = Path(location), folder / "copy.sqlite"
-        is_database = path.is_file() and _application(path) is not None
-        if not is_database and not cls.witness_of(location).exists():  # whatever it is, nothing is put beside it
-            raise hopeless(location, "it is no SQLite database")
-        with copying(cls, location):
-            shutil.copyfile(path, copy)
-            if _log_of(path).exists():
-                shutil.copyfile(_log_of(path), _log_of(copy))
-            _lengthen(copy)
-        with closing(sqlite3.connect(copy, isolation_level=None)) as db:
-            try:
-                db.execute("PRAGMA cell_size_check = ON")
-                tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
-            except sqlite3.Error as error:
-                raise hopeless(location, error) from None
-            if "kv" not in tables:
-                raise hopeless(location, "its table kv is missing")
-            yield _SQLiteCopy(db)
+    library_error, closed_error = sqlite3.Error, sqlite3.ProgrammingError
+    #: Whether it is a damaged copy. Rows with a wrong checksum are left out then; if one was a page, others name it.
+    _is_damaged = False
 
-    def __init__(self, location: str, named_by: str = SETTING, options: Options = DEFAULT) -> None:
-        super().__init__(location, named_by, options)
+    def __init__(self, location: str, named_by: str = SETTING) -> None:
+        super().__init__(location, named_by)
         self._path = Path(location)
         self._log = _log_of(self._path)
         self._db: sqlite3.Connection
 
     def check_place(self) -> None:
-        refuse_foreign(self._path, self.witness_of(self.location), self.named_by)
+        # With a witness beside it, a file is ours, and damaged.
+        path, is_another = self._path, False
+        try:
+            if path.exists() and not path.is_file():
+                raise StoreError(
+                    f"{path} is no file, so it cannot be a state. Set {self.named_by} to the path of a file."
+                )
+            if _has_bytes(path) and not self.witness_of(self.location).exists():
+                is_another = not _is_ours(path)
+        except OSError as error:
+            raise StoreError(
+                f"{path} cannot be read: {error}. Check its permissions, or set {self.named_by} to another path."
+            ) from error
+        if is_another:
+            raise StoreMismatch(
+                f"{path} exists, but is no scrapy-neardup state. It is unchanged. Set {self.named_by} to another path."
+            )
 
     def is_new(self) -> bool:
         return not _has_bytes(self._path)
 
     def create(self) -> None:
-        with self._guard():  # it holds its secret, which is not for everybody
+        with self.guard:  # it holds its secret, which is not for everybody
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
         self._db = self._connection(self._path, "rwc")
-        with self._guard():
+        with self.guard:
             self._db.execute("BEGIN IMMEDIATE")
             self._db.execute(f"PRAGMA application_id = {APPLICATION}")
             self._db.execute("CREATE TABLE IF NOT EXISTS kv (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID")
@@ -176,16 +126,16 @@ class SQLite(FileEngine):
             # Within a read transaction the log only grows. Opening the file ourselves, as for a digest, would drop
             # SQLite's lock if this process uses it too.
             self._db = self._connection(self._path, "ro")
-            with self._guard():
+            with self.guard:
                 self._db.execute("BEGIN")
                 self._db.execute("SELECT 1 FROM kv LIMIT 1").fetchone()
             return
         path = self._path if self._lock is not None else self._copied()
-        if not is_ours(path):
+        if not _is_ours(path):
             raise self.damaged("its header is not that of a state")
         logged = _has_bytes(_log_of(path))
-        with self._guard():
-            self.is_untouched = not logged and witness is not None and witness.digest == digest(path)
+        with self.guard:
+            self.is_untouched = not logged and witness is not None and witness.digest == _digest(path)
         # Nothing may change before verification. SQLite would cut a damaged log and move the rest into the file; a
         # read-only connection does not.
         self._db = self._connection(path, "ro" if logged else "ro&immutable=1")
@@ -209,13 +159,13 @@ class SQLite(FileEngine):
         return copy
 
     def _connection(self, path: Path, mode: str) -> sqlite3.Connection:
-        with self._guard():
+        with self.guard:
             # Two crawls may use different threads, but never write at the same time.
             uri = f"{path.as_uri()}?mode={mode}"
             db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
             try:
                 db.execute("PRAGMA cell_size_check = ON")
-                db.execute(f"PRAGMA cache_size = -{self.options.cache // 1024}")
+                db.execute(f"PRAGMA cache_size = -{_CACHE}")
             except BaseException:
                 db.close()
                 raise
@@ -226,32 +176,48 @@ class SQLite(FileEngine):
         self._db.execute("PRAGMA synchronous = NORMAL")
 
     def accept(self) -> None:
-        with self._guard():
+        with self.guard:
             self._db.close()
             self._db = self._connection(self._path, "rw")
             self._log_all()
 
     def settle(self) -> None:
-        with self._guard():
+        with self.guard:
             self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def close_files(self) -> None:
         if hasattr(self, "_db"):
-            with self._guard():
+            with self.guard:
                 self._db.close()
         super().close_files()
 
     def digest(self) -> str:
-        return "-" if _has_bytes(self._log) else digest(self._path)
+        return "-" if _has_bytes(self._log) else _digest(self._path)
 
-    # Hot paths avoid the context manager.
+    def copy_damaged(self, folder: Path) -> None:
+        copy = folder / "copy.sqlite"
+        shutil.copyfile(self._path, copy)
+        if self._log.exists():
+            shutil.copyfile(self._log, _log_of(copy))
+        with copy.open("rb+") as file:  # SQLite refuses a file that is shorter than its header says
+            _, size, pages = _SIZE_FIELDS.unpack(file.read(_SIZE_FIELDS.size).ljust(_SIZE_FIELDS.size, b"\0"))
+            length = pages * (size if size > 1 else 65536)
+            if copy.stat().st_size < length <= _LARGEST:
+                file.truncate(length)
+
+    def open_damaged(self, folder: Path) -> None:
+        self._is_damaged = True
+        try:
+            self._db = self._connection(folder / "copy.sqlite", "rw")
+            tables = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master")}
+        except (sqlite3.Error, StoreError) as error:
+            raise self.hopeless(error.__cause__ or error) from None
+        if "kv" not in tables:
+            raise self.hopeless("its table kv is missing")
 
     def get(self, key: bytes) -> bytes | None:
-        try:
+        with self.guard:
             row = self._db.execute("SELECT v FROM kv WHERE k = ?", (key,)).fetchone()
-        except Exception as error:
-            self._raise_for(error)
-            raise
         return None if row is None else self._checked(key, row[0])
 
     def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
@@ -260,46 +226,42 @@ class SQLite(FileEngine):
             few = keys[at : at + _ROWS]
             # Nothing in the query comes from outside.
             query = f"SELECT k, v FROM kv WHERE k IN ({','.join('?' * len(few))})"  # noqa: S608
-            try:
+            with self.guard:
                 found = self._db.execute(query, few).fetchall()
-            except Exception as error:
-                self._raise_for(error)
-                raise
             values.update((key, self._checked(key, value)) for key, value in found)
         return [values.get(key) for key in keys]
 
     def rows(self, low: bytes, high: bytes | None, *, reverse: bool = False) -> Iterator[Row]:
-        # In pages of their own query, so that no cursor stays open over a write.
+        # A query for each few rows, so that no cursor stays open over a write.
         order = "DESC" if reverse else "ASC"
-        rows = 16  # most scans want the first few
+        most = _FEW
         while True:
-            where, bounds = "k >= ?", [low]
-            if high is not None:
-                where, bounds = "k >= ? AND k < ?", [low, high]
-            with self._guard():
-                # Nothing in the query comes from outside.
-                query = f"SELECT k, v FROM kv WHERE {where} ORDER BY k {order} LIMIT {rows}"  # noqa: S608
+            bounds = [low] if high is None else [low, high]
+            where = "k >= ?" if high is None else "k >= ? AND k < ?"
+            # Nothing in the query comes from outside.
+            query = f"SELECT k, v FROM kv WHERE {where} ORDER BY k {order} LIMIT {most}"  # noqa: S608
+            with self.guard:
                 found = self._db.execute(query, bounds).fetchall()
             for key, value in found:
+                if self._is_damaged and not _is_sound(key, value):
+                    continue
                 yield key, self._checked(key, value)
-            if len(found) < rows:
+            if len(found) < most:
                 return
-            if reverse:
-                high = found[-1][0]
-            else:
-                low = found[-1][0] + b"\0"
-            rows = _ROWS
+            last = found[-1][0]
+            if type(last) is not bytes:
+                raise self.damaged(f"the key {last!r:.60} is not what was written")
+            low, high, most = (low, last, _ROWS) if reverse else (last + b"\0", high, _ROWS)
 
     def write(self, changes: Changes, *, sync: bool) -> None:
-        try:
-            if not sync:
+        with self.guard:
+            if sync:  # the commit waits for the disk
+                self._db.execute("PRAGMA synchronous = FULL")
+            try:
                 self._write_rows(changes)
-                return
-            with self._synced_log():
-                self._write_rows(changes)
-        except Exception as error:
-            self._raise_for(error)
-            raise
+            finally:
+                if sync:
+                    self._db.execute("PRAGMA synchronous = NORMAL")
 
     def _write_rows(self, changes: Changes) -> None:
         self._db.execute("BEGIN IMMEDIATE")
@@ -314,26 +276,20 @@ class SQLite(FileEngine):
                 self._db.execute("ROLLBACK")
             raise
 
-    @contextmanager
-    def _synced_log(self) -> Iterator[None]:
-        """A commit within waits for the disk."""
-        self._db.execute("PRAGMA synchronous = FULL")
-        try:
-            yield
-        finally:
-            self._db.execute("PRAGMA synchronous = NORMAL")
-
     def _checked(self, key: object, value: object) -> bytes:
         """Return a value without its checksum. Raises StoreDamaged."""
-        if type(key) is bytes and type(value) is bytes and value[-_CHECK:] == check_bytes(key, value[:-_CHECK]):
-            return value[:-_CHECK]
+        if _is_sound(key, value):
+            return value[:-_CHECK]  # type: ignore[index,no-any-return]  # it is bytes
         raise self.damaged(f"the row {key!r:.60} is not what was written")
+
+    def is_outside(self, error: BaseException) -> bool:
+        return isinstance(error, sqlite3.OperationalError) and any(reason in str(error) for reason in _OUTSIDE)
 
     def size(self) -> int:
         return sum(file.stat().st_size for file in (self._path, self._log) if file.exists())
 
     def compact(self) -> None:
-        with self._guard():
+        with self.guard:
             self._db.execute("VACUUM")
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -343,22 +299,27 @@ class SQLite(FileEngine):
         except sqlite3.Error as error:
             yield str(error)
 
-    @contextmanager
-    def _guard(self) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:
-            self._raise_for(error)
-            raise
 
-    def _raise_for(self, error: Exception) -> None:
-        """Translate errors of sqlite3 and the system."""
-        if isinstance(error, sqlite3.ProgrammingError):  # sqlite3's answer after a close
-            raise StoreError(f"The state at {self.location} is closed.") from error
-        if isinstance(error, sqlite3.Error) and not is_outside(error):
-            raise self.damaged(str(error)) from error
-        if isinstance(error, (sqlite3.Error, OSError)):
-            raise self.out_of_reach(error) from error
+def _is_sound(key: object, value: object) -> bool:
+    """Whether a row is what was written."""
+    return type(key) is type(value) is bytes and value[-_CHECK:] == check_bytes(key, value[:-_CHECK])
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether the header is ours. Raises OSError."""
+    with path.open("rb") as file:
+        header = file.read(100)
+    return len(header) == 100 and header.startswith(_MAGIC) and _INT.unpack_from(header, 68)[0] == APPLICATION
+
+
+def _digest(path: Path) -> str:
+    """Return length and checksum of a file, against disk errors only. Raises OSError."""
+    checksum = length = 0
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            checksum = zlib.crc32(chunk, checksum)
+            length += len(chunk)
+    return f"{length}:{checksum:08x}"
 
 
 def _log_of(path: Path) -> Path:
@@ -378,28 +339,3 @@ def _as_they_are(path: Path) -> list[tuple[int, int] | None]:
             stat = file.stat()
             found[-1] = (stat.st_size, stat.st_mtime_ns) if stat.st_size else None
     return found
-
-
-def _lengthen(copy: Path) -> None:
-    """Extend a truncated file to the length in its header, or SQLite refuses it."""
-    with copy.open("rb+") as file:
-        _, size, pages = _SIZE_FIELDS.unpack(file.read(_SIZE_FIELDS.size).ljust(_SIZE_FIELDS.size, b"\0"))
-        length = pages * (size if size > 1 else 65536)
-        if copy.stat().st_size < length <= _LARGEST:
-            file.truncate(length)
-
-
-class _SQLiteCopy:
-    def __init__(self, db: sqlite3.Connection) -> None:
-        self._db = db
-
-    def rows(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        order = "DESC" if reverse else "ASC"
-        query = f"SELECT k, v FROM kv WHERE k >= ? AND k < ? ORDER BY k {order}"  # noqa: S608 - nothing from outside
-        try:
-            for key, value in self._db.execute(query, (low, high)):
-                # A damaged row is left out. If it is a page, other rows name it.
-                if type(key) is type(value) is bytes and value[-_CHECK:] == check_bytes(key, value[:-_CHECK]):
-                    yield key, value[:-_CHECK]
-        except sqlite3.Error as error:
-            raise StoreError(str(error)) from None

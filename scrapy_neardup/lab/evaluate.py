@@ -19,7 +19,7 @@ from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
-from scrapy_neardup.text.prose import has_prose
+from scrapy_neardup.text.sentences import has_prose
 
 #: Letters that a text needs to be judged, unless a setting says otherwise.
 _LEAST = Policy().min_letters

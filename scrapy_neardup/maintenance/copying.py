@@ -13,7 +13,7 @@ from enum import Enum
 from glob import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Protocol
 
 from scrapy_neardup.atomic import sync_directory
 from scrapy_neardup.errors import StoreError
@@ -33,7 +33,7 @@ from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import SAMPLES, Secret, fits
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.text.prose import why_unjudged
+from scrapy_neardup.text.sentences import why_unjudged
 
 #: Rows per batch, some ten for each page. Common keys are known from then on.
 _ROWS = 2000
@@ -175,19 +175,18 @@ class RepairResult:
 def repair(
     source: tuple[type[FileEngine], str],
     target: tuple[type[FileEngine], str],
-    recipe: Mapping[str, Any] | None = None,
     watch: Watch = unwatched,
     secret: Secret | None = None,
 ) -> RepairResult:
     """Make a repaired copy of the state at ``source`` (class and location) at ``target``, which must be free.
 
-    ``recipe`` replaces an unreadable one; ``secret``: one that the state does not hold. Raises StoreLocked while a
-    crawl uses the source, StoreError if nothing is readable or there is no room.
+    ``secret``: one that the state does not hold. Raises StoreLocked while a crawl uses the source, StoreError if the
+    recipe or everything is unreadable, or there is no room.
     """
     kind, location = source
     with new_state(*target, location) as (folder, draft):
         with kind.damaged_copy(location, folder) as copy:
-            damaged = DamagedState(copy, kind, location, recipe, secret)
+            damaged = DamagedState(copy, kind, location, secret)
             with closing(open_at(target[0], draft, damaged.recipe, secret=damaged.secret)) as store:
                 saved = copy_state(damaged, store, watch=watch)
         with closing(open_at(target[0], draft, None, secret=damaged.secret)) as store:

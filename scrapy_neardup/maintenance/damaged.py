@@ -7,19 +7,19 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.kv.base import DamagedCopy, FileEngine, Row, after
+from scrapy_neardup.kv.base import FileEngine, Row, after
 from scrapy_neardup.kv.tally import KEY, RowTally, secret_at
 from scrapy_neardup.maintenance.export import PageEntry
 from scrapy_neardup.maintenance.verify import unpack_record
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.layout import evidence_key, last_id, meta_key, unpack_seen, url_key
-from scrapy_neardup.state.recipe import SECRET_SETTING, Secret, check_recipe, secret_of
+from scrapy_neardup.state.layout import evidence_key, last_id, unpack_seen, url_key
+from scrapy_neardup.state.recipe import RECIPE, SECRET, SECRET_SETTING, Secret, check_recipe, secret_of
 from scrapy_neardup.state.verifier import column
 
 #: Ranges to try for one prefix.
@@ -30,13 +30,20 @@ _WIDTH = 17
 _ID_KEY, _PAIR, _SEEN = 9, 17, 12
 
 
+class Rows(Protocol):
+    """Rows of which some cannot be read."""
+
+    def rows(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        """Yield the rows from ``low`` to before ``high``. Raises StoreError at the first unreadable row."""
+
+
 class Salvage:
     """Reads what is readable; ``gaps`` counts unreadable ranges.
 
     It reads a range from both ends. Then it halves the gap between, and tries again.
     """
 
-    def __init__(self, copy: DamagedCopy) -> None:
+    def __init__(self, copy: Rows) -> None:
         self._copy = copy
         self.gaps = 0
 
@@ -61,8 +68,7 @@ class Salvage:
     def get(self, key: bytes) -> bytes | None:
         """Return a row's value; None if there is none, or if it is unreadable."""
         with suppress(StoreError):
-            for _, value in self._ordered(key, key + b"\0", reverse=False):
-                return value
+            return next((value for _, value in self._ordered(key, key + b"\0", reverse=False)), None)
         return None
 
     def _read(self, low: bytes, high: bytes) -> Generator[Row, None, tuple[bytes, bytes] | None]:
@@ -98,23 +104,19 @@ class DamagedState:
     crawl, which are left out.
     """
 
-    def __init__(
-        self,
-        copy: DamagedCopy,
-        kind: type[FileEngine],
-        location: str,
-        recipe: Mapping[str, Any] | None,
-        secret: Secret | None,
-    ) -> None:
-        """``recipe``, ``secret``: for a state whose own are unreadable. Raises StoreError, StoreMismatch."""
+    def __init__(self, copy: Rows, kind: type[FileEngine], location: str, secret: Secret | None) -> None:
+        """``secret``: for a state that holds none. Raises StoreError, StoreMismatch."""
         self.broken = self.named = 0
         self._salvage = Salvage(copy)
         names = dict(self.rows(b"m"))
-        self.pages_before = self._count_before(names)
-        self.recipe, self.secret = _read_head(names, kind, location, recipe, secret)
-        self.is_recipe_assumed = self.recipe is recipe
+        self.pages_before: int | None = None
+        with suppress(KeyError, ValueError):
+            self.pages_before = RowTally.unpack(names[KEY]).pages
+        self.recipe = _read_recipe(names, location)
+        self.secret = _find_secret(names, self.recipe, kind, location, secret)
         self._hashes = Keyed(self.secret.value)
         self._unsealed = {last_id(key) for key, _ in self.rows(b"j") if len(key) == _PAIR}
+        self.unsealed = len(self._unsealed)
         #: Of each URL row, by id: the id, the last sight in seconds since 1970, and the hash of the URL.
         named = [array("Q") for _ in range(3)]
         for key, packed in self.rows(b"u"):
@@ -128,11 +130,6 @@ class DamagedState:
     def gaps(self) -> int:
         """How many ranges were unreadable."""
         return self._salvage.gaps
-
-    @property
-    def unsealed(self) -> int:
-        """How many pages belong to a killed crawl."""
-        return len(self._unsealed)
 
     def rows(self, prefix: bytes) -> Iterator[Row]:
         """Yield the readable rows with a prefix."""
@@ -164,37 +161,26 @@ class DamagedState:
             return None if packed is None else Evidence.unpack(packed)
         return None
 
-    @staticmethod
-    def _count_before(names: Mapping[bytes, bytes]) -> int | None:
-        with suppress(KeyError, ValueError):
-            return RowTally.unpack(names[KEY]).pages
-        return None
 
-
-def _read_head(
-    names: Mapping[bytes, bytes],
-    kind: type[FileEngine],
-    location: str,
-    given_recipe: Mapping[str, Any] | None,
-    given: Secret | None,
-) -> tuple[Mapping[str, Any], Secret]:
-    """Return recipe and secret. The secret is the one that fits the recipe, or the only one; the witness has it too."""
-    recipe: Mapping[str, Any] | None = None
-    with suppress(KeyError, TypeError, ValueError):
-        recipe = check_recipe(names[meta_key("recipe")], None, location)
-    own = names.get(meta_key("secret")) or secret_at(kind.witness_of(location))
-    if recipe is not None:
-        secret = secret_of(recipe, own, given, location)
-    else:
-        recipe, secret = given_recipe, given if own is None else Secret(own)
-    if recipe is None:
+def _read_recipe(names: Mapping[bytes, bytes], location: str) -> dict[str, Any]:
+    try:
+        return check_recipe(names[RECIPE], None, location)
+    except (KeyError, TypeError, ValueError):
         raise StoreError(
-            f"The recipe of the state at {location} cannot be read. "
-            "If the settings here are those of its crawl, add --assume-recipe."
-        )
+            f"The recipe of the state at {location} cannot be read, and without it no fingerprint can be compared. "
+            "Restore the state from a backup."
+        ) from None
+
+
+def _find_secret(
+    names: Mapping[bytes, bytes], recipe: Mapping[str, Any], kind: type[FileEngine], location: str, given: Secret | None
+) -> Secret:
+    """Return the secret that fits the recipe; the witness has it too."""
+    own = names.get(SECRET) or secret_at(kind.witness_of(location))
+    secret = secret_of(recipe, own, given, location)
     if secret is None:
         raise StoreError(
             f"The secret of the state at {location} cannot be read, and without it no page can be found. "
             f"Restore the state from a backup, or, if it was written with a {SECRET_SETTING}, set that."
         )
-    return recipe, secret
+    return secret

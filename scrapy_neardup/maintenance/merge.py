@@ -20,7 +20,7 @@ from scrapy_neardup.judge.manual_verdicts import (
     find_manual_verdict,
     write_manual_verdicts,
 )
-from scrapy_neardup.judge.matching import Searcher
+from scrapy_neardup.judge.matching import search
 from scrapy_neardup.maintenance.export import PageEntry, Source
 from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.methods import Method
@@ -94,7 +94,7 @@ def find_copy(method: Method, store: PageStore, page: Record) -> Copy | None:
     """
     if not page.sketch:
         return None
-    found = Searcher(method, store).search(page.url, Fingerprint(page.keys, page.sketch)).nearest
+    found = search(method, store, page.url, Fingerprint(page.keys, page.sketch)).nearest
     if found is None or not found.comparison.duplicate:
         return None
     differs = found.comparison.similarity < method.variant_below

@@ -7,7 +7,8 @@ else has meanwhile. The stream is bounded: counts may be too low, never too high
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 from scrapy_neardup.errors import StoreMismatch
@@ -102,23 +103,14 @@ class SharedBoilerplate(BoilerplateCounts):
             self.count_entries(entries)
         return True
 
-    def write(self, *, sync: bool, along: Mapping[bytes, bytes] | None = None) -> None:
-        """Write the blocks, unless somebody has since we read them: they or the stream have all counts then.
-
-        ``along``: rows to write in any case.
-        """
-        redis, puts, blocks = self._redis, dict(along or {}), dict[bytes, bytes]()
-        if redis.fetch(COUNTED) == self._blocks_position and self._catch_up():
-            blocks = self.changes().puts
-        if blocks:
-            counted, read_set = {COUNTED: self.stream_position}, {COUNTED: self._blocks_position}
-            try:
-                redis.commit(RemoteTransaction(changes=Changes({**blocks, **counted, **puts}), read_set=read_set))
-            except OvertakenError:
-                pass
-            else:
-                self._blocks_position = self.stream_position
-                self.counts.saved()
-                return
-        if puts:
-            redis.write(Changes(puts), sync=sync)
+    def write(self, *, sync: bool) -> None:
+        """Write the blocks, unless somebody has since we read them: they or the stream have all counts then."""
+        if self._redis.fetch(COUNTED) != self._blocks_position or not self._catch_up():
+            return
+        if not (blocks := self.changes().puts):
+            return
+        changes, read_set = Changes({**blocks, COUNTED: self.stream_position}), {COUNTED: self._blocks_position}
+        with suppress(OvertakenError):
+            self._redis.commit(RemoteTransaction(changes=changes, read_set=read_set))
+            self._blocks_position = self.stream_position
+            self.counts.saved()

@@ -11,7 +11,6 @@ from urllib.parse import SplitResult
 
 from scrapy_neardup.hashing.keys import pack_key
 from scrapy_neardup.kv.base import SETTING, Changes, Engine, Row, after
-from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.server.claims import LEASE, Leases, PageLost
 from scrapy_neardup.server.layout import DIRECTORY, NEIGHBOURS, first_bits
 from scrapy_neardup.server.location import need_redis, read_url
@@ -55,8 +54,8 @@ class Redis(Engine):
     #: The transaction that answers synchronous code while it runs; None: the server answers.
     transaction: RemoteTransaction | None = None
 
-    def __init__(self, location: str, named_by: str = SETTING, options: Options = DEFAULT) -> None:
-        super().__init__(location, named_by, options)
+    def __init__(self, location: str, named_by: str = SETTING) -> None:
+        super().__init__(location, named_by)
         self.scheme = location.partition(":")[0]
         self.link = _open_link(location, named_by)
         self.leases = Leases(self.link, location, self.lease)

@@ -17,7 +17,7 @@ _LEVELS = ((12, 37_000), (16, 600_000), (20, 9_600_000), (24, 2**63))
 #: first bytes are alike.
 _DECIDING = {b"u": slice(4), b"k": slice(-4, None)}
 #: Kinds of rows whose hashes hold neighbours, and the length of the names of these hashes.
-NEIGHBOURS = {b"r": 5, b"e": 5, b"d": 9, b"j": 9}
+NEIGHBOURS = {b"r": 5, b"e": 5, b"o": 8, b"d": 9, b"j": 9}
 #: Length of the row of a URL, and of a posting.
 _URL, _POSTING = 9, 14
 

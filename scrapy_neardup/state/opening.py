@@ -12,7 +12,6 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import SETTING, Engine, FileEngine, KeyValueStore
 from scrapy_neardup.kv.checked import CheckedStore, Snapshot
 from scrapy_neardup.kv.memory import Memory, Temporary, Transaction
-from scrapy_neardup.kv.options import DEFAULT, Options
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import RECIPE, SECRET, Secret, fits, read_recipe, renamed, secret_of
@@ -33,14 +32,13 @@ def open_at(
     recipe: Mapping[str, Any] | None,
     named_by: str = SETTING,
     secret: Secret | None = None,
-    options: Options = DEFAULT,
 ) -> PageStore:
     """Open or create the state at a location. Raises StoreMismatch if another recipe or secret wrote it.
 
     Without a recipe any state opens, for commands that judge nothing. Without a secret the state's own counts, and a
-    new state draws one. ``options``: use of memory.
+    new state draws one.
     """
-    engine = kind(location, named_by, options)
+    engine = kind(location, named_by)
     return open_rows(CheckedStore(engine) if isinstance(engine, FileEngine) else engine, recipe, named_by, secret)
 
 
@@ -98,12 +96,11 @@ def open_store(
     secret: Secret | None = None,
     *,
     dry_run: bool = False,
-    options: Options = DEFAULT,
 ) -> PageStore:
     """Open the state at a URL, once per location of this process; give it back with ``close_store``.
 
     Without a recipe there must be a state. ``named_by``: see ``parse_url``; ``secret``: see ``open_at``.
-    ``dry_run``: keep writes in memory and change nothing. ``options``: use of memory, for the first opening.
+    ``dry_run``: keep writes in memory and change nothing.
     """
     kind, location = parse_url(url, named_by)
     if not kind.is_persistent:
@@ -114,7 +111,7 @@ def open_store(
             snapshot = _take_snapshot(kind, location, named_by)
             made = open_rows(Transaction(snapshot), recipe, named_by, secret, snapshot)
         else:
-            made = open_at(kind, location, recipe, named_by, secret, options)
+            made = open_at(kind, location, recipe, named_by, secret)
         _open_stores[place] = made, 1
         return made
     store, holders = _open_stores[place]
@@ -127,15 +124,15 @@ def open_store(
     return store
 
 
-def open_temporary(folder: Path, recipe: Mapping[str, Any], secret: Secret | None, options: Options) -> PageStore:
+def open_temporary(folder: Path, recipe: Mapping[str, Any], secret: Secret | None) -> PageStore:
     """Open a state in a folder that the caller removes; give it back with ``close_store``.
 
     LevelDB if plyvel is installed, else SQLite.
     """
     url = default_url(folder)
     if parse_url(url)[0].scheme != "leveldb":
-        return open_store(url, recipe, SETTING, secret, options=options)
-    return open_rows(Temporary(folder, options), recipe, SETTING, secret)
+        return open_store(url, recipe, SETTING, secret)
+    return open_rows(Temporary(folder), recipe, SETTING, secret)
 
 
 def open_snapshot(

@@ -11,10 +11,12 @@ import sys
 import unicodedata
 from array import array
 from functools import cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_neardup.hashing import compiled
 from scrapy_neardup.text.shingles import code_points
 
 #: Marks that always end a sentence, and closing marks that may follow them.
@@ -89,11 +91,18 @@ _ALONE = (
 )
 
 
-#: Equal blocks are kept once, so that all of Chinese stays in the innermost cache of the processor.
+#: Equal blocks are kept once, so all of Chinese stays in the innermost cache of the processor.
 _blocks: dict[bytes, bytes] = {}
 
 
-def block(number: int) -> bytes:
+@cache
+def known_characters() -> Any:
+    """Return the table of characters of the compiled module, which must be there."""
+    assert compiled.kernels is not None
+    return compiled.kernels.characters(_block)
+
+
+def _block(number: int) -> bytes:
     """Return the entries of 256 characters: four bytes each, in the byte order of this machine."""
     found = array("I", map(_entry, range(256 * number, 256 * number + 256))).tobytes()
     return _blocks.setdefault(found, found)
@@ -126,7 +135,7 @@ def _plain_spelling(char: str) -> int:
 
 
 #: Combining marks in a row that stay. To order n marks takes n² steps, so hostile pages write many. Unicode's
-#: Stream-Safe Text Format (UAX #15) inserts a joiner after 30; we drop the rest, as joiners may be removed later.
+#: Stream-Safe Text Format (UAX #15) inserts a joiner after 30. We drop the rest, as joiners may be removed later.
 MOST_MARKS = 30
 #: All combining marks lie between these code points.
 _FIRST_MARK, _LAST_MARK = 0x300, 0x1E94A

@@ -1,23 +1,17 @@
-"""Inverse document frequency of words, and stop words."""
+"""Stop words, and the inverse document frequency of words, for the published methods."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
-from scrapy_neardup.atomic import replace_file
-from scrapy_neardup.errors import LexiconNeeded, NearDupError, SettingsError
-from scrapy_neardup.text import backend
+from scrapy_neardup.errors import LexiconNeeded, SettingsError
 from scrapy_neardup.text.characters import HAN_CHARACTER
 from scrapy_neardup.text.normalize import normalize
-from scrapy_neardup.text.segmenter import jieba_weights, read_weights
-from scrapy_neardup.text.tokens import segmenter_name
+from scrapy_neardup.text.tokens import read_weights
 
 _CHINESE = (
     "的 了 和 是 在 也 就 都 而 及 与 或 着 被 把 给 让 向 从 到 于 对 为 以 之 其 此 该 这 那 哪 个 们 我 "
@@ -40,7 +34,7 @@ _SHORT_LIST = frozenset((*_CHINESE.split(), *_ENGLISH.split()))
 
 
 @lru_cache(maxsize=8)
-def stop_words(path: str = "") -> frozenset[str]:
+def read_stop_words(path: str = "") -> frozenset[str]:
     """Read stop words from a UTF-8 file, one a line, ``#`` before a remark; without a path our short list.
 
     Raises SettingsError if the file cannot be read.
@@ -53,12 +47,6 @@ def stop_words(path: str = "") -> frozenset[str]:
         raise SettingsError(f"The stop words in {path} cannot be read ({error}). Name a UTF-8 file.") from error
     return frozenset(word for line in lines if (word := normalize(line.partition("#")[0]).strip()))
 
-
-#: Format and version in the first line of a lexicon file. The file is UTF-8 text: a line of JSON about the count, then
-#: a line for each word: the word, a tab, and the number of documents that hold it. Words are normalised and segmented
-#: as everywhere else.
-FORMAT = "scrapy-neardup lexicon"
-VERSION = 1
 
 #: A text is Chinese if one word in this many is.
 _CHINESE_SHARE = 10
@@ -89,100 +77,26 @@ class Lexicon:
         if self._chinese_only and len(list(islice(chinese, needed))) < needed:
             raise LexiconNeeded(
                 "no_lexicon",
-                "The built-in table of word frequencies is Chinese, but this text is not. Count a lexicon for its "
-                "language (scrapy neardup lexicon PAGES.jsonl -o lexicon.tsv). Name it in the parameter 'lexicon'.",
+                "The built-in table of word frequencies is Chinese, but this text is not. Name a file for its language "
+                "in the parameter 'lexicon'. Each line is a word, a space and its inverse document frequency.",
             )
 
 
 @lru_cache(maxsize=4)
-def lexicon(path: str) -> Lexicon:
-    """Read a lexicon file; for an empty path, jieba's table of Chinese words. Raises SettingsError for other files."""
-    if not path:
-        return Lexicon(*read_weights(jieba_weights()), chinese_only=True)  # unknown words have the median, as in jieba
-    try:
-        with Path(path).open(encoding="utf-8") as lines:
-            return _read(lines)
-    except (OSError, ValueError, RecursionError) as error:
-        raise SettingsError(
-            f"{path} is no usable lexicon: {error}. Make one with: scrapy neardup lexicon PAGES.jsonl -o lexicon.tsv"
-        ) from error
+def read_lexicon(path: str) -> Lexicon:
+    """Read a file with a word, a space and its IDF in each line; without a path jieba's table of Chinese words.
 
-
-def _read(lines: Iterator[str]) -> Lexicon:
-    """Raise ValueError with the defect if the lines are no lexicon."""
-    head = _head(next(lines, ""))
-    documents = head["documents"]
-    idf: dict[str, float] = {}
-    for number, line in enumerate(lines, 2):
-        word, _, count = line.rstrip("\n").rpartition("\t")
-        if not (word and count.isdecimal() and 0 < int(count) <= documents):
-            raise ValueError(f"line {number} is not a word with its count (1 to {documents})")
-        idf[word] = math.log(documents / int(count))
-    if not idf or len(idf) != head.get("words", len(idf)):
-        raise ValueError(f"it has {len(idf)} words instead of {head.get('words', 'some')}")
-    return Lexicon(idf, math.log(documents))
-
-
-def _head(line: str) -> dict[str, Any]:
-    try:
-        head = json.loads(line)
-    except ValueError:
-        head = None
-    if not isinstance(head, dict) or (head.get("format"), head.get("version")) != (FORMAT, VERSION):
-        raise ValueError(f"its first line does not name the format {FORMAT}, version {VERSION}")
-    if head.get("segmenter") != segmenter_name():
-        raise ValueError(f"it was counted with {head.get('segmenter')}, but {segmenter_name()} is installed")
-    if type(head.get("documents")) is not int or head["documents"] < 1:
-        raise ValueError("its first line lacks the number of documents")
-    return head
-
-
-class LexiconBuilder:
-    """Counts the documents that hold each word."""
-
-    def __init__(self) -> None:
-        self.documents = 0
-        self._counts: Counter[str] = Counter()
-
-    def add(self, words: Iterable[str]) -> None:
-        """Count one document's words, each once."""
-        self.documents += 1
-        self._counts.update(set(words))
-
-    def write(self, path: Path, *, at_least: int = 2) -> int:
-        """Write the words of ``at_least`` so many documents, the commonest first; return their number.
-
-        The file appears whole or not at all. Raises NearDupError if no word is so common, or if the file cannot be
-        written.
-        """
-        rows = sorted((-count, word) for word, count in self._counts.items() if count >= at_least)
-        if not rows:
-            raise NearDupError(
-                f"No word occurs in {at_least} of the {self.documents} documents. Count more documents, or lower "
-                "--at-least, for example to 1."
-            )
-        head = {
-            "format": FORMAT,
-            "version": VERSION,
-            "segmenter": segmenter_name(),
-            "documents": self.documents,
-            "words": len(rows),
-        }
-        with replace_file(path) as draft, draft.open("w", encoding="utf-8", newline="\n") as out:
-            out.write(json.dumps(head, ensure_ascii=False) + "\n")
-            out.writelines(f"{word}\t{-count}\n" for count, word in rows)
-        return len(rows)
-
-
-def core_words(normalized: str, count: int) -> list[str]:
-    """Return the ``count`` words of a text with the highest TF-IDF; of equal weight in the order of their characters.
-
-    >>> core_words("公司召回电饭煲,召回", 2)
-    ['召回', '电饭煲']
+    A word that the file lacks has the median, as in jieba. Raises SettingsError for other files.
     """
-    return backend.active.segmenter.core_words(normalized, count)
+    if not path:
+        return Lexicon(*read_weights(), chinese_only=True)
+    try:
+        table, unknown = read_weights(Path(path))
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{path} is no usable lexicon: {error}. {_FORM}") from error
+    if not all(word.strip() and math.isfinite(weight) for word, weight in table.items()):
+        raise SettingsError(f"{path} is no usable lexicon: a line has no word or no finite number. {_FORM}")
+    return Lexicon(table, unknown)
 
 
-def words_and_core(normalized: str, count: int) -> tuple[list[str], list[str]]:
-    """Return ``tokens.words`` and ``core_words`` of a text in the time of one."""
-    return backend.active.segmenter.words(normalized, core=count)
+_FORM = "Write a word, a space and its inverse document frequency in each line, in UTF-8."

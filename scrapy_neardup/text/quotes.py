@@ -1,8 +1,8 @@
 """Find the quoted text and the signatures of messages, which are ignored.
 
 A reply that quotes a message holds all of it and is no copy. Mail programs and forums mark the quoted lines.
-Articles cite, too: text in quotation marks, in an indented paragraph or after a name alone stays. In doubt a line is
-the page's own.
+Articles cite, too: text in quotation marks, in an indented paragraph or after a name stays. In doubt a line is the
+page's own.
 
 No page can make this slow: all patterns have bounded repetitions and see only short lines.
 """
@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence, Set
 from enum import IntEnum
 from itertools import accumulate
 
-from scrapy_neardup.text import backend
 from scrapy_neardup.text.normalize import letters
 
 
@@ -28,69 +27,45 @@ class QuoteMarkup(IntEnum):
     QUOTED = 2
 
 
-#: Longer lines neither attribute a quote nor head one.
-_LONGEST_HEADING = 250
-_MARK = re.compile(r"(?:[>＞][ \t]{0,3}){1,40}")
-_WROTE = re.compile(
-    r"\b(?:wrote|writes|schrieb|schreef|skrev|napisał|escribió|escreveu|пишет|написал)\b"
-    r"|a écrit|ha scritto|写道|寫道|書きました",
-    re.IGNORECASE,
-)
+#: Longer lines neither attribute a quote nor head one, and a text with more lines is no message.
+_LONGEST_HEADING, _MOST_LINES = 250, 10_000
+#: Fewest letters of a line with content.
+_SAYS = 10
+#: Most lines of a signature, most characters of each, and most lines of a header.
+_SIGNATURE, _SIGNATURE_LINE, _MOST_HEADS = 8, 80, 5
+
+_MARKS, _COLONS = (">", "＞"), (":", "：")
+_WROTE = re.compile(r"\b(?:wrote|writes|schrieb|пишет|написал)\b|a écrit|ha scritto|escribió|写道|寫道", re.IGNORECASE)
 _ADDRESS = re.compile(r"[\w.+-]@[\w-]{1,60}\.")
-_OPENS = ("on ", "am ", "le ", "el ", "il ", "em ", "op ", "den ", "in article ", "在", "于", "於")
+_CLOCK = re.compile(r"\d[:.h]\d\d")
+_OPENS = ("on ", "am ", "le ", "el ", "il ", "在", "于", "於")
 _SEPARATOR = re.compile(
-    r"-{3,20} {0,2}(?:original message|original appointment|ursprüngliche nachricht|message d'origine|mensaje original"
-    r"|messaggio originale|mensagem original|原始邮件|原始郵件|原邮件|回复的原邮件|元のメッセージ) {0,2}-{3,20}",
+    r"-{3,20} {0,2}(?:original message|forwarded message|原始邮件|原始郵件|回复的原邮件|转发邮件|轉寄郵件) {0,2}-{3,20}"
+    r"|begin forwarded message[:：]?",
     re.IGNORECASE,
 )
-_FORWARDED = re.compile(
-    r"(?:begin forwarded message|anfang der weitergeleiteten nachricht|début du message réexpédié)[:：]?"
-    r"|-{3,20} {0,2}(?:forwarded message|weitergeleitete nachricht|message transféré|转发邮件|轉寄郵件) {0,2}-{3,20}",
+#: The header of a quoted message, which has its time in a line such as "Sent:".
+_HEADER = re.compile(
+    r"\*?(?:from|发件人|寄件者) ?[:：].*\n(?:\*?(?:to|cc|subject|收件人|抄送|主题|收件者|主旨) ?[:：].*\n){0,3}"
+    r"\*?(?:sent|发送时间|发送日期|日期|寄件日期) ?[:：]",
     re.IGNORECASE,
 )
-_HEAD = re.compile(
-    r"\*?(?:from|sent|to|cc|subject|date|von|gesendet|an|betreff|de|envoyé|à|objet|发件人|发送时间|发送日期|日期|收件人|抄送|主题"
-    r"|寄件者|寄件日期|收件者|主旨) ?[:：]",
-    re.IGNORECASE,
-)
-_FROM = ("from", "*from", "von", "发件人", "寄件者")
-_SENT = ("sent", "*sent", "gesendet", "发送时间", "发送日期", "日期", "寄件日期")
 _POSTED = re.compile(
     r"(?:引用|回复|回覆) ?[:：]? ?.{1,60}(?:的发言|的發言|的帖子|发表的|發表的)[:：]?"
-    r"|(?:原帖由|引用由) ?.{1,80}(?:发表|發表)[:：]?"
+    r"|(?:原帖由|引用由) ?.{1,80}(?:发表|發表)[:：]?|楼主.{0,40}(?:说|說|写道) ?[:：]"
     r"|.{1,60} ?(?:发表于|發表於|发表於) ?.{4,30}[:：]"
-    r"|楼主.{0,40}(?:说|說|写道) ?[:：]"
 )
-_IN_HEADING = "引用", "回复", "回覆", "原帖由", "发表", "發表", "楼主"
-_POSTED_ON = re.compile(r"(?:发表于|發表於|发表於) ?\d{4}|原帖由 ")
 _REPLY = re.compile(
-    r"(?:\[[^\[\]]{1,60}\] ?){0,3}(?:re|aw|antw|sv|rif|odp|回复|回覆|答复|答覆)(?:\[\d{1,3}\]|\(\d{1,3}\))? ?[:：]",
-    re.IGNORECASE,
+    r"(?:\[[^\[\]]{1,60}\] ?){0,3}(?:re|aw|sv|回复|回覆|答复|答覆)(?:\[\d{1,3}\]|\(\d{1,3}\))? ?[:：]", re.IGNORECASE
 )
-_SENT_FROM = ("sent from my ", "get outlook for ", "von meinem iphone ", "envoyé de mon ", "发自我的", "發自我的")
+_SENT_FROM = ("sent from my ", "get outlook for ", "发自我的", "發自我的")
 _OPEN_TAG, _CLOSE_TAG = re.compile(r"\[quote(?:=[^\[\]\n]{0,200})?\]", re.IGNORECASE), "[/quote]"
-_AROUND_TAGS = re.compile(r"(\[quote(?:=[^\[\]\n]{0,200})?\]|\[/quote\])", re.IGNORECASE)
-_CHINESE_QUOTING = (
-    "写道 寫道 書きました 发自我 發自我 发件人 寄件者 的发言 的發言 的帖子 原帖由 引用由 楼主 "
-    "发表的 发表于 发表於 發表的 發表于 發表於"
+_TAG = re.compile(r"(\[quote(?:=[^\[\]\n]{0,200})?\]|\[/quote\])", re.IGNORECASE)
+#: How lines begin that are no quote in themselves and may belong to one. Most pages have none, and no quote.
+_SIGNS = (
+    *(*_MARKS, " >", "--", "[quote", "[QUOTE", "Begin forwarded", "begin forwarded", "From", "FROM", "*From", "发件人"),
+    *("寄件者", "引用", "回复", "回覆", "原帖由", "Sent from my", "Get Outlook", "sent from my", "发自我", "發自我"),
 )
-_MAIL_QUOTING = (
-    "Sent:|sent:|SENT:|Gesendet:|egin forwarded|Sent from|sent from|Get Outlook|get outlook|einem iPhone |Envoyé de |"
-    "réexpédié|weitergeleitete"
-)
-#: Most pages hold none of these strings, and so no quote.
-_QUOTING = (
-    *("\n>", "\n >", "\n＞", "\n|", "\n--", "[quote", "[QUOTE", "[Quote", ">:\n"),
-    *_CHINESE_QUOTING.split(),
-    *_MAIL_QUOTING.split("|"),
-)
-#: A line ends with a colon; then a part of a verb in _WROTE must occur too.
-_COLONS = ":\n", ": \n", ":\r\n"
-_has_quoting = backend.active.make_search(*_QUOTING)
-_has_colon = backend.active.make_search(*_COLONS)
-_has_any = backend.active.make_search(*_QUOTING, *_COLONS)
-#: Parts of the verbs in _WROTE.
-_has_verb = backend.active.make_search("wrote", "writes", "schr", "skrev", "napisa", "escr", "crit", "пишет", "написал")
 
 
 def is_attribution(line: str) -> bool:
@@ -99,56 +74,9 @@ def is_attribution(line: str) -> bool:
     >>> is_attribution("Am 3. März 2024 um 10:03 schrieb Ada <ada@a.example>:"), is_attribution("She wrote a book.")
     (True, False)
     """
-    if len(line) > _LONGEST_HEADING or not line.rstrip(" ↑»").endswith((":", "：")):
+    if len(line) > _LONGEST_HEADING or not line.rstrip(" ↑»").endswith(_COLONS):
         return False
-    return _WROTE.search(line) is not None or (_ADDRESS.search(line) is not None and _has_digit(line))
-
-
-def may_quote(text: str) -> bool:
-    """Whether a text may hold a quote: a fast check that clears most pages."""
-    if text.lstrip().startswith((">", "＞", "---", "Begin")):
-        return True
-    if not _has_any(text):  # most pages end here
-        return False
-    return _has_quoting(text) or (_has_colon(text) and _has_verb(text))
-
-
-def _quote_depth(line: str) -> int:
-    """Return the number of quotation marks (>) at the beginning of a line."""
-    found = _MARK.match(line) if line[:1] in (">", "＞") else None
-    return found[0].count(">") + found[0].count("＞") if found else 0
-
-
-def _opens_quote(line: str) -> bool:
-    """Whether the first line of an indented block names the time of a post."""
-    return len(line) <= _LONGEST_HEADING and (
-        _POSTED_ON.search(line) is not None or (is_attribution(line) and _has_digit(line))
-    )
-
-
-def _is_heading(line: str) -> bool:
-    """Whether a line may stand before a forum's quote."""
-    may_be = 4 < len(line) <= _LONGEST_HEADING and any(map(line.__contains__, _IN_HEADING))
-    return may_be and _POSTED.fullmatch(line) is not None
-
-
-def _has_digit(line: str) -> bool:
-    """Whether a line has a digit."""
-    return any(char.isdigit() for char in line)
-
-
-#: A text with more lines is no message.
-_MOST_LINES = 10_000
-#: Fewest letters of a line with content.
-_SAYS = 10
-#: From so many own letters on, a forwarded message below them is a quote. With fewer it is the message itself.
-_COMMENT = 40
-#: Most lines of a signature, and most characters of each.
-_SIGNATURE, _SIGNATURE_LINE = 8, 80
-#: Length and words of a line that a mail program has wrapped.
-_WRAPPED, _WRAPPED_WORDS = (50, 90), 6
-#: Most header lines to look at.
-_HEADER = 6
+    return _WROTE.search(line) is not None or (_ADDRESS.search(line) is not None and any(map(str.isdigit, line)))
 
 
 def split_quotes(text: str, title: str = "") -> tuple[str, str]:
@@ -157,10 +85,9 @@ def split_quotes(text: str, title: str = "") -> tuple[str, str]:
     >>> split_quotes("On 3 March 2024, Ada wrote:\\n> The ferry sails at nine.\\nIt has sailed at ten since May.")
     ('It has sailed at ten since May.', 'On 3 March 2024, Ada wrote:\\n> The ferry sails at nine.')
     """
-    if not may_quote(text):
-        return text, ""
-    # Each [quote] and [/quote] stands on a line of its own.
-    lines = (_AROUND_TAGS.sub(r"\n\1\n", text) if "[quote" in text.casefold() else text).split("\n")
+    if "quote]" in text or "QUOTE]" in text:  # each tag on a line of its own
+        text = _TAG.sub(r"\n\1\n", text)
+    lines = text.split("\n")
     found = find_quotes(lines, is_reply=_REPLY.match(title) is not None)
     return split_lines(lines, found) if found else (text, "")
 
@@ -176,9 +103,23 @@ def find_quotes(lines: Sequence[str], markup: Sequence[QuoteMarkup] = (), *, is_
 
     ``markup``: marks of the lines, if they come from HTML; ``is_reply``: the title marks a reply.
     """
-    if len(lines) > _MOST_LINES or (not any(markup) and not may_quote("\n".join(lines))):
+    if len(lines) > _MOST_LINES or not (any(markup) or any(map(_is_sign, lines))):
         return frozenset()
     return frozenset(_Message(lines, markup, is_reply=is_reply).quotes())
+
+
+def _is_sign(line: str) -> bool:
+    return line.startswith(_SIGNS) or (line.rstrip().endswith(_COLONS) and (is_attribution(line) or _is_heading(line)))
+
+
+def _is_heading(line: str) -> bool:
+    """Whether a line may stand before a forum's quote."""
+    return 4 < len(line) <= _LONGEST_HEADING and _POSTED.fullmatch(line) is not None
+
+
+def _is_dated(line: str) -> bool:
+    """Whether a mail program wrote a line of attribution: it gives a time or an address."""
+    return is_attribution(line) and ("@" in line or _CLOCK.search(line) is not None)
 
 
 class _Message:
@@ -195,8 +136,7 @@ class _Message:
     def quotes(self) -> set[int]:
         self._in_tags()
         self._in_markup()
-        end = self._to_the_end()
-        self._after_marks(end)
+        self._after_marks(self._to_the_end())
         self._in_posts()
         self._signatures()
         return self._found
@@ -205,8 +145,6 @@ class _Message:
         """Find ``[quote]`` to ``[/quote]``, also nested ones."""
         opened: list[int] = []
         for number, line in enumerate(self._lines):
-            if "[" not in line:
-                continue
             if _OPEN_TAG.match(line) and _CLOSE_TAG not in line.casefold():
                 opened.append(number)
             elif line.casefold().endswith(_CLOSE_TAG):
@@ -215,15 +153,14 @@ class _Message:
                     self._add(start, number + 1)
 
     def _in_markup(self) -> None:
+        """Find marked lines. Articles write "She wrote:" before a citation, so the attribution must be dated."""
         for start, end in _runs([markup > QuoteMarkup.NONE for markup in self._markup]):
-            before = self._before(start)
-            marked = max(self._markup[start:end]) is QuoteMarkup.QUOTED
-            # Articles write "She wrote:" before a citation; only mail programs give the time or an address.
-            if marked or self._is_dated(before) or _opens_quote(self._lines[start]):
-                numbers = range(start, end)
-                # A forum's mark counts for its own lines only: an indented article may surround them.
-                sure = not marked or self._is_dated(before) or _opens_quote(self._lines[start])
-                self._found.update(one for one in numbers if sure or self._markup[one] is QuoteMarkup.QUOTED)
+            before, first = self._near(start, -1), self._lines[start]
+            is_sure = _is_dated(self._line(before)) or _is_dated(first) or _is_heading(f"{first.rstrip('：:')}：")
+            # A forum's mark counts for its own lines only: an indented article may surround them.
+            quoted = [one for one in range(start, end) if is_sure or self._markup[one] is QuoteMarkup.QUOTED]
+            if quoted:
+                self._found.update(quoted)
                 self._is_message = True
                 if is_attribution(self._line(before)):
                     self._found.add(before)
@@ -231,93 +168,43 @@ class _Message:
     def _to_the_end(self) -> int:
         """Return the line where an unmarked quote begins that goes on to the end, or the number of lines."""
         count, own = len(self._lines), 0
+        last_mark = max((number for number, line in enumerate(self._lines) if line.startswith(_MARKS)), default=-1)
         for number, line in enumerate(self._lines):
-            if number in self._found or not line:
+            if number in self._found:
                 continue
-            if len(line) <= _LONGEST_HEADING and (kind := self._begins_message(number, own)):
-                after = self._skip_header(number + 1)
-                self._found.update(range(number, after))
+            # Without a text above it, a forwarded message is the page itself.
+            if own and self._begins_message(number, own):
                 self._is_message = True
-                if after == count or not _quote_depth(self._lines[after]):
-                    if kind == "forwarded" and own < _COMMENT:  # there is no other text: that is the message
-                        self._found.difference_update(range(number, after))
-                        return count
-                    self._add(number, count)
+                if number > last_mark:
+                    self._found.update(range(number, count))
                     return number
-            own += self._letters[number] if not _quote_depth(line) else 0
+            own += 0 if line.startswith(_MARKS) else self._letters[number]
         return count
 
-    def _begins_message(self, number: int, own: int) -> str:
+    def _begins_message(self, number: int, own: int) -> bool:
         line = self._lines[number]
         if _SEPARATOR.fullmatch(line):
-            return "separator"
-        if _FORWARDED.fullmatch(line):
-            return "forwarded"
-        if own < _SAYS:  # the header of the message itself
-            return ""
+            return True
+        if own < _SAYS or len(line) > _LONGEST_HEADING:  # the header of the message itself
+            return False
         if "@" in line and line.casefold().startswith(_OPENS) and is_attribution(line):
-            after = self._after(number)
-            return "attribution" if after < len(self._lines) and not _quote_depth(self._lines[after]) else ""
-        if not (line.casefold().startswith(_FROM) and _HEAD.match(line)):
-            return ""
-        heads = [one.casefold() for one in self._lines[number : number + _HEADER] if _HEAD.match(one)]
-        return "header" if len(heads) > 2 and any(one.startswith(_SENT) for one in heads) else ""
-
-    def _skip_header(self, number: int) -> int:
-        for _ in range(2 * _HEADER):
-            if number < len(self._lines) and (not self._lines[number] or _HEAD.match(self._lines[number])):
-                number += 1
-        return number
+            return True
+        return _HEADER.match("\n".join(self._lines[number : number + _MOST_HEADS])) is not None
 
     def _after_marks(self, end: int) -> None:
         """Find lines that begin with a mark. Without attribution they may be prompts or a list of links."""
-        depths = [_quote_depth(line) if number < end else 0 for number, line in enumerate(self._lines)]
-        # A row of a table has several bars.
-        bars = [number < end and line[:1] == "|" and line.count("|") == 1 for number, line in enumerate(self._lines)]
-        runs = [*self._marked_runs([depth > 0 for depth in depths])]
-        runs += [(start, after) for start, after in _runs(bars) if after - start > 1]
-        for start, _ in runs:
-            before = self._before(start)
+        marked = [number < end and line.startswith(_MARKS) for number, line in enumerate(self._lines)]
+        for number in range(1, len(marked) - 1):  # one empty line may lie between two of them
+            marked[number] |= not self._lines[number] and marked[number - 1] and marked[number + 1]
+        for start, _ in _runs(marked):
+            before = self._near(start, -1)
             if before in self._found or is_attribution(self._line(before)):
-                self._is_message = True
-                self._found.add(before)
-                above = self._before(before)
-                if len(self._line(before)) < _SIGNATURE_LINE and self._line(above).casefold().startswith(_OPENS):
-                    self._found.update([above] if _has_digit(self._line(above)) else [])
-        self._found.discard(-1)
-        if not self._is_message:
-            runs = self._likely_runs(runs, depths)
-        for start, after in runs:
-            self._found.update(range(start, after))
-
-    def _likely_runs(self, runs: list[tuple[int, int]], depths: list[int]) -> list[tuple[int, int]]:
-        """Return the runs that are quotes although nobody is named: wrapped as in mail, with own text below.
-
-        Articles use the same marks, with a paragraph a line.
-        """
-        cut = sum(self._is_wrapped(number) for start, after in runs for number in range(start, after - 1))
-        if not cut:
-            return []
-        marked = {number for start, after in runs for number in range(start, after)}
-        last = max((n for n, count in enumerate(self._letters) if count >= _SAYS and n not in marked), default=-1)
-        return [(a, b) for a, b in runs if b <= last and min((d for d in depths[a:b] if d), default=1) < 3]
-
-    def _is_wrapped(self, number: int) -> bool:
-        line, after = self._lines[number], self._lines[number + 1].lstrip(">＞| \t")
-        cut = (
-            _WRAPPED[0] <= len(line) <= _WRAPPED[1]
-            and line.count(" ") >= _WRAPPED_WORDS
-            and line[-1:] not in ".:!?;。：！？；"
-        )
-        return cut and after[:1].islower()
-
-    def _marked_runs(self, marked: list[bool]) -> Iterator[tuple[int, int]]:
-        """Yield runs of marked lines; one empty line may lie between two of them."""
-        whole = list(marked)
-        for number in range(1, len(whole) - 1):
-            if not self._lines[number] and whole[number - 1] and marked[number + 1]:
-                whole[number] = True
-        return _runs(whole)
+                self._add(before, before + 1)
+                above = self._near(before, -1)
+                if self._line(above).casefold().startswith(_OPENS) and _ADDRESS.search(self._line(above)[-200:]):
+                    self._found.add(above)  # the attribution was wrapped
+        if self._is_message:
+            self._found.update(number for number, one in enumerate(marked) if one)
 
     def _in_posts(self) -> None:
         """Find the headings of forum quotes, and the paragraph after each if more text follows."""
@@ -327,12 +214,9 @@ class _Message:
         for number in range(len(ends) - 2, -1, -1) if "" in self._lines else ():
             ends[number] = ends[number + 1] if self._lines[number + 1] else number + 1
         for number, line in enumerate(self._lines):
-            if number in self._found or not _is_heading(line):
-                continue
-            after = self._after(number)
-            if after < len(self._lines) and after not in self._found and rest[after + 1] >= _SAYS:
-                end = ends[after] if rest[ends[after]] >= _SAYS else after + 1
-                self._add(number, end)
+            after = self._near(number, 1) if number not in self._found and _is_heading(line) else -1
+            if after > 0 and after not in self._found and rest[after + 1] >= _SAYS:
+                self._add(number, ends[after] if rest[ends[after]] >= _SAYS else after + 1)
 
     def _signatures(self) -> None:
         for number, line in enumerate(self._lines):
@@ -353,23 +237,12 @@ class _Message:
     def _line(self, number: int) -> str:
         return self._lines[number] if number >= 0 else ""
 
-    def _before(self, number: int) -> int:
-        """Return the nearest of the two lines before that is not empty, or -1."""
-        for found in (number - 1, number - 2):
-            if found >= 0 and self._lines[found]:
+    def _near(self, number: int, step: int) -> int:
+        """Return the nearest of the two lines before (-1) or after (1) this one that is not empty, or -1."""
+        for found in (number + step, number + 2 * step):
+            if 0 <= found < len(self._lines) and self._lines[found]:
                 return found
         return -1
-
-    def _after(self, number: int) -> int:
-        """Return the nearest of the two lines after that is not empty, or the number of lines."""
-        for found in (number + 1, number + 2):
-            if found < len(self._lines) and self._lines[found]:
-                return found
-        return len(self._lines)
-
-    def _is_dated(self, number: int) -> bool:
-        line = self._line(number)
-        return is_attribution(line) and ("@" in line or re.search(r"\d[:.h]\d\d", line) is not None)
 
 
 def _runs(marked: Sequence[bool]) -> Iterator[tuple[int, int]]:

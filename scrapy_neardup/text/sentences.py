@@ -1,14 +1,13 @@
 """Texts as sentences, and all that cascade keeps of them.
 
 A *line* is the letters and digits of a sentence. Methods mostly need hashes of lines and of all letters, and rarely the
-sentences as strings. So the compiled module keeps the text and makes strings only when asked.
+sentences as strings. So the compiled module keeps the text, and makes strings only on request.
 """
 
 from __future__ import annotations
 
 import re
 import struct
-from abc import ABC, abstractmethod
 from collections.abc import Sequence, Set
 from functools import cached_property
 from itertools import compress
@@ -17,9 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from scrapy_neardup.errors import AnyReason
+from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.text.characters import CLOSING, MARKS, QUOTES, has_unspaced
+from scrapy_neardup.text.characters import CLOSING, MARKS, QUOTES, has_unspaced, known_characters
+from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.shingles import code_points, distinct, shingles, sketch
 
 _CLOSING = re.escape(CLOSING)
@@ -29,6 +31,10 @@ _CLOSING = re.escape(CLOSING)
 # class, twice as fast as an alternative.
 _END = re.compile(rf"[{MARKS}.](?:(?<!\.)|(?=[\s{QUOTES}{_CLOSING}]))[{MARKS}]*[{_CLOSING}]*")
 _DIGITS = re.compile(r"[0-9]+")
+#: Fewest letters of a line of prose: menu entries and captions are shorter.
+_PROSE_LINE = 10
+#: Characters in which most texts have prose enough, so that the rest need not be split.
+_BEGINNING = 256
 #: Most words that the compiled module looks for at once.
 _MOST_WORDS = 64
 
@@ -49,6 +55,34 @@ def digits(letters: str) -> list[str]:
     ['2024', '3', '12']
     """
     return _DIGITS.findall(letters)
+
+
+def why_unjudged(text: str, needed: int) -> AnyReason:
+    """Return why a text cannot be judged, or an empty string if it can.
+
+    >>> why_unjudged(" ", 15), why_unjudged("首页", 15), why_unjudged("渡口今天早上开航，第一班船是空的。", 15)
+    ('no_text', 'too_short', '')
+    """
+    if has_prose(text, needed):
+        return ""
+    return "too_short" if text.strip() else "no_text"
+
+
+def has_prose(text: str, needed: int) -> bool:
+    """Whether the lines that are longer than menu entries have ``needed`` letters and digits.
+
+    >>> has_prose("首页\\n新闻\\n渡口今天早上开航了，第一班船是空的。", 15)
+    True
+    """
+    if len(text) > _BEGINNING and has_prose(text[:_BEGINNING], needed):
+        return True
+    found = 0
+    for line in text.splitlines():
+        if len(line) >= _PROSE_LINE and (length := len(letters(line))) >= _PROSE_LINE:
+            found += length
+        if found >= needed:
+            return True
+    return False
 
 
 class SketchForm(NamedTuple):
@@ -89,26 +123,34 @@ class TextSketch(NamedTuple):
     ends: bytes
 
 
-class SegmentedText(ABC):
-    """The normalised sentences of a text that have letters, and a line for each."""
+def segment(text: str, hashes: Keyed, *, simplified: bool = False) -> SegmentedText:
+    """Normalise a text and split it into sentences.
 
-    hashes: Keyed
-    _sketched: TextSketch | None = None
+    >>> found = segment("船来了，我们走！\\n* * *", Keyed())
+    >>> found.sentences, found.lines
+    (['船来了,我们走'], ['船来了我们走'])
+    """
+    normalized = normalize(text, simplified=simplified)
+    if (kernels := compiled.kernels) is not None:
+        cut = kernels.cut_text(known_characters(), normalized, hashes.secret)
+        return NativeText(kernels, cut, hashes)
+    found = sentences(normalized)
+    return SegmentedText(found, list(map(letters, found)), hashes)
 
-    @property
-    @abstractmethod
-    def sentences(self) -> list[str]:
-        """Sentences; none is empty or holds a line break."""
 
-    @property
-    @abstractmethod
-    def lines(self) -> list[str]:
-        """One line for each sentence; none is empty."""
+class SegmentedText:
+    """The normalised sentences of a text that have letters, and a line for each.
 
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """Number of letters of all lines."""
+    ``sentences``: none is empty or holds a line break. ``lines``: one for each sentence, none empty. ``size``: the
+    letters of all lines.
+    """
+
+    def __init__(self, sentences: Sequence[str], lines: Sequence[str], hashes: Keyed) -> None:
+        """Take normalised sentences without line breaks, and leave out those with an empty line."""
+        self.hashes = hashes
+        self.sentences = list(compress(sentences, lines))
+        self.lines = list(filter(None, lines))
+        self.size = sum(map(len, self.lines))
 
     @cached_property
     def text(self) -> str:
@@ -120,10 +162,6 @@ class SegmentedText(ABC):
         """Number of letters of each line."""
         return list(map(len, self.lines))
 
-    def has_lines_of(self, other: SegmentedText) -> bool:
-        """Whether two texts have the same lines, by their hashes."""
-        return self.size == other.size and np.array_equal(self.line_hashes(), other.line_hashes())
-
     @property
     def letters(self) -> str:
         """The letters of all lines."""
@@ -134,65 +172,26 @@ class SegmentedText(ABC):
         """Hash of all letters."""
         return self.hashes.of(self.letters)
 
+    def has_lines_of(self, other: SegmentedText) -> bool:
+        """Whether two texts have the same lines, by their hashes."""
+        return self.size == other.size and np.array_equal(self.line_hashes(), other.line_hashes())
+
     def sketch(self, form: SketchForm) -> TextSketch:
         """Return what cascade keeps of the text; made once, so always ask for the same form."""
         if self._sketched is None:
             self._sketched = self._make_sketch(form)
         return self._sketched
 
-    @abstractmethod
-    def _make_sketch(self, form: SketchForm) -> TextSketch: ...
-
-    @abstractmethod
-    def line_hashes(self, least: int = 0) -> npt.NDArray[np.uint32]:
-        """Return 32 bits of the hash of each line worth counting, in order.
-
-        These are lines with at least ``least`` letters, and shorter lines next to another short one: menu entries. A
-        single short line is a heading or a caption: templates share it, but it names the topic.
-        """
-
-    def pack_words(self, words: list[str], mask: int, flag: int, longest: int, most: int) -> bytes | None:
-        """Pack words, see ``TitleWords``; None if this takes the definition there."""
-        return None
-
-    @abstractmethod
-    def missing_grams(self, hashes: list[int], shortest: int, longest: int, mask: int) -> list[int]:
-        """Return which of the hashes, at most 256, no n-gram of these lengths has; only bits of ``mask`` count."""
-
-    @abstractmethod
-    def without(self, boilerplate: Set[int]) -> SegmentedText:
-        """Return the text without lines whose 32-bit hash is among ``boilerplate``."""
-
-
-class PythonText(SegmentedText):
-    """Sentences as strings: the definition of what the compiled module does."""
-
-    def __init__(self, sentences: Sequence[str], lines: Sequence[str], hashes: Keyed) -> None:
-        """Take normalised sentences without line breaks, and leave out those whose line is empty."""
-        self.hashes = hashes
-        self._sentences = list(compress(sentences, lines))
-        self._lines = list(filter(None, lines))
-
-    @property
-    def sentences(self) -> list[str]:
-        return self._sentences
-
-    @property
-    def lines(self) -> list[str]:
-        return self._lines
-
-    @property
-    def size(self) -> int:
-        return sum(map(len, self._lines))
+    _sketched: TextSketch | None = None
 
     def _make_sketch(self, form: SketchForm) -> TextSketch:
         letters, hashes = self.letters, self.hashes
         grams = shingles(letters, form.shingle, hashes)
         key_length = form.key_shingle if has_unspaced(letters) else form.key_shingle_spaced
-        hashed = dict(zip(self._lines, self._hashes, strict=True))
+        hashed = dict(zip(self.lines, self._hashes, strict=True))
         long = sorted((-len(line), line) for line in hashed if len(line) >= form.min_sentence)
         ends = self._halves.astype(">u2").tobytes()
-        if len(self._lines) > form.first + form.last:
+        if len(self.lines) > form.first + form.last:
             ends = ends[: 2 * form.first] + ends[len(ends) - 2 * form.last :]
         return TextSketch(
             len(distinct(grams)),
@@ -204,32 +203,43 @@ class PythonText(SegmentedText):
         )
 
     def _numbers(self, most: int) -> bytes:
-        hashed = sorted({self.hashes.gram(number) for line in self._lines for number in digits(line)})
+        hashed = sorted({self.hashes.gram(number) for line in self.lines for number in digits(line)})
         upper = [one >> 48 for one in (sum(hashed) % 2**64, *hashed[:most])]
         return struct.pack(f">{len(upper)}H", *upper) if hashed else b""
 
     def line_hashes(self, least: int = 0) -> npt.NDArray[np.uint32]:
-        short = [False, *(len(line) < least for line in self._lines), False]
+        """Return 32 bits of the hash of each line worth counting, in order.
+
+        These are lines with at least ``least`` letters, and shorter lines next to another short one: menu entries. A
+        single short line is a heading or a caption: templates share it, but it names the topic.
+        """
+        short = [False, *(len(line) < least for line in self.lines), False]
         around = zip(short, short[1:], short[2:], strict=False)
         countable = [not own or before or after for before, own, after in around]
         found: npt.NDArray[np.uint32] = self._halves[np.array(countable, np.bool_)]
         return found
 
+    def pack_words(self, words: list[str], mask: int, flag: int, longest: int, most: int) -> bytes | None:
+        """Pack words, see ``TitleWords``; None if this takes the definition there."""
+        return None
+
     def missing_grams(self, hashes: list[int], shortest: int, longest: int, mask: int) -> list[int]:
+        """Return which of the hashes, at most 256, no n-gram of these lengths has; only bits of ``mask`` count."""
         points = code_points(self.letters).astype(np.uint64)
         lengths = range(shortest, min(longest, len(points)) + 1)
         found = {one for n in lengths for one in (self.hashes.n_grams(points, n) & np.uint64(mask)).tolist()}
         return [one for one in hashes if one not in found]
 
     def without(self, boilerplate: Set[int]) -> SegmentedText:
+        """Return the text without lines that have their 32-bit hash among ``boilerplate``."""
         stay = [one not in boilerplate for one in self._halves.tolist()]
         if all(stay):
             return self
-        return PythonText(list(compress(self._sentences, stay)), list(compress(self._lines, stay)), self.hashes)
+        return SegmentedText(list(compress(self.sentences, stay)), list(compress(self.lines, stay)), self.hashes)
 
     @cached_property
     def _hashes(self) -> list[int]:
-        return self.hashes.every(self._lines)
+        return self.hashes.every(self.lines)
 
     @cached_property
     def _halves(self) -> npt.NDArray[np.uint32]:
@@ -237,34 +247,25 @@ class PythonText(SegmentedText):
 
 
 class NativeText(SegmentedText):
-    """A text inside the compiled module."""
+    """The same inside the compiled module."""
 
-    def __init__(self, kernels: Kernels, known: Any, cut: tuple[Any, int, int], hashes: Keyed) -> None:
-        """``known``: the module's table of characters; ``cut``: what ``cut_text`` returns."""
+    def __init__(self, kernels: Kernels, cut: tuple[Any, int, int], hashes: Keyed) -> None:
+        """``cut``: as ``cut_text`` returns it."""
         self._kernels = kernels
-        self._known = known
-        self._native, self._size, self._body = cut
+        self._native, self.size, self._body = cut
         self.hashes = hashes
 
     @cached_property
-    def sentences(self) -> list[str]:
-        return self.text.split("\n") if self._size else []
-
-    @cached_property
-    def lines(self) -> list[str]:
-        return self._kernels.cut_lines(self._native, False)
-
-    @property
-    def size(self) -> int:
-        return self._size
-
-    @cached_property
     def text(self) -> str:
-        return self._kernels.cut_sentences(self._native)
+        return self._kernels.cut_strings(self._native, False)
 
-    @property
-    def lengths(self) -> list[int]:
-        return self._kernels.cut_lines(self._native, True)
+    @cached_property
+    def sentences(self) -> list[str]:  # type: ignore[override]  # made on request
+        return self.text.split("\n") if self.size else []
+
+    @cached_property
+    def lines(self) -> list[str]:  # type: ignore[override]
+        return self._kernels.cut_strings(self._native, True).split("\n") if self.size else []
 
     @property
     def body(self) -> int:
@@ -279,11 +280,12 @@ class NativeText(SegmentedText):
     def pack_words(self, words: list[str], mask: int, flag: int, longest: int, most: int) -> bytes | None:
         if len(words) > _MOST_WORDS:
             return None
-        return self._kernels.cut_title(self._native, self._known, words, *self.hashes.drawn, mask, flag, longest, most)
+        known = known_characters()
+        return self._kernels.cut_title(self._native, known, words, *self.hashes.drawn, mask, flag, longest, most)
 
     def missing_grams(self, hashes: list[int], shortest: int, longest: int, mask: int) -> list[int]:
         return self._kernels.cut_lacking(self._native, shortest, longest, *self.hashes.drawn, mask, hashes)
 
     def without(self, boilerplate: Set[int]) -> SegmentedText:
         found = self._kernels.cut_without(self._native, list(boilerplate))
-        return self if found is None else NativeText(self._kernels, self._known, found, self.hashes)
+        return self if found is None else NativeText(self._kernels, found, self.hashes)

@@ -15,8 +15,7 @@ from scrapy_neardup.batch.results import judged_records
 from scrapy_neardup.batch.runs import ArchivePart, BatchRun
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.immediate import make_immediate_judge
-from scrapy_neardup.judge.records import Batch
+from scrapy_neardup.judge.records import Batch, make_immediate_judge
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config

@@ -20,25 +20,18 @@ from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.methods.cascade.reading import TitleWords
 from scrapy_neardup.state.boilerplate import Counts, CountsOfSite
-from scrapy_neardup.text import backend, characters
-from scrapy_neardup.text.backend import NativeBackend, PythonBackend
-from scrapy_neardup.text.lexicon import core_words
-from scrapy_neardup.text.normalize import letters, normalize, segment
-from scrapy_neardup.text.prose import has_prose
+from scrapy_neardup.text import characters
+from scrapy_neardup.text.normalize import expand, letters, normalize
 from scrapy_neardup.text.samples import TEXTS, TRADITIONAL
-from scrapy_neardup.text.segmenter import NativeSegmenter, Segmenter, jieba_file, jieba_weights, read_weights
-from scrapy_neardup.text.sentences import PythonText, SegmentedText, SketchForm
-from scrapy_neardup.text.tokens import words
+from scrapy_neardup.text.sentences import SegmentedText, SketchForm, has_prose, segment
+from scrapy_neardup.text.tokens import Segmenter, core_words, jieba_file, read_weights, words
 
 pytestmark = pytest.mark.skipif(compiled.kernels is None, reason="The compiled module was not built here.")
 
 KEYED = Keyed(bytes(range(32)))
-NATIVE, PYTHON = backend.active, PythonBackend()
-KNOWN: Any = NATIVE._table if isinstance(NATIVE, NativeBackend) else None
-CUT = compiled.kernels.cut_text(KNOWN, "渡口。", KEYED.secret, True) if compiled.kernels is not None else None
-CUT = CUT and CUT[0]
-STRINGS = compiled.kernels.strings(["渡口"]) if compiled.kernels is not None else None
-LEXICON = compiled.kernels.lexicon("渡口 1\n", "", 1)[0] if compiled.kernels is not None else None
+KNOWN: Any = compiled.kernels and characters.known_characters()
+CUT: Any = compiled.kernels and compiled.kernels.cut_text(KNOWN, "渡口。", KEYED.secret)[0]
+LEXICON: Any = compiled.kernels and compiled.kernels.lexicon("渡口 1\n", "", 1)
 #: A table of four buckets, each a block of its own.
 TABLE = bytearray(4 * (32 + 32 + 8 + 1 + 1))
 #: Characters with a treatment of their own, among all there are, also lone surrogates.
@@ -60,14 +53,10 @@ FORMS = (
 )
 
 
-def kernels_in_use() -> Kernels:
-    assert compiled.kernels is not None
-    return compiled.kernels
-
-
 @pytest.fixture
 def kernels() -> Kernels:
-    return kernels_in_use()
+    assert compiled.kernels is not None
+    return compiled.kernels
 
 
 def both(call: Callable[[], Any]) -> tuple[Any, Any]:
@@ -75,7 +64,6 @@ def both(call: Callable[[], Any]) -> tuple[Any, Any]:
     with pytest.MonkeyPatch.context() as patched:
         native = call()
         patched.setattr(compiled, "kernels", None)
-        patched.setattr(backend, "active", PYTHON)
         return native, call()
 
 
@@ -110,7 +98,7 @@ STAGES: dict[str, Callable[[str], object]] = {
     "letters": letters,
     "hashes": lambda text: [KEYED.of(text), OPEN.of(text), KEYED.every([text, text[1:], text[:7]])],
     "segmented text": lambda text: answers(segment(text, KEYED)),
-    "normalized text": lambda text: cut(backend.active.segment(text, OPEN, is_normalized=True)),
+    "text of a state without secret": lambda text: cut(segment(text, OPEN)),
     "text without some lines": lambda text: answers(without_some(segment(text, KEYED))),
     "title": lambda text: [
         TitleWords(words, segment(text, KEYED)).encode(most) for words in title_words(text) for most in (1, 3, 255)
@@ -120,7 +108,6 @@ STAGES: dict[str, Callable[[str], object]] = {
         *(core_words(normalize(text), count) for count in (0, 1, 4, 99)),
     ],
     "prose": lambda text: [has_prose(text, needed) for needed in (-1, 0, 1, 15, 10_000)],
-    "search": lambda text: [backend.active.make_search("渡口", "。。", "\ud800\ud800", ".a", "船船船")(text)],
 }
 
 
@@ -154,9 +141,8 @@ def test_every_character_is_read_the_same() -> None:
     "text", ["船\u00a0来了", "渡口１０％／ＡＢ", "船……来了", "25℃，80㎡", "Straße", "船\u200d来\ufeff了", "①", "\uac00"]
 )
 def test_frequent_characters_take_the_fast_way(kernels: Kernels, text: str) -> None:
-    easier = backend._expand(text)
-    assert kernels.folded(KNOWN, easier) == PYTHON.fold(text)
-    assert kernels.cut_text(KNOWN, easier, KEYED.secret, True) is not None
+    native, python = both(lambda: normalize(text))
+    assert kernels.folded(KNOWN, expand(text)) == native == python
 
 
 def test_nothing_composes_with_characters_that_are_folded_one_by_one() -> None:
@@ -231,28 +217,33 @@ def test_any_dictionary_cuts_the_same_both_ways(
     files = folder / "dictionary.txt", folder / "weights.txt"
     files[0].write_text("".join(f"{word} {number} n\n" for word, number in (*dictionary.items(), ("票", 1))), "utf-8")
     files[1].write_text("".join(f"{word} {number}\n" for word, number in weights.items()), "utf-8")
-    native, python = NativeSegmenter(kernels_in_use(), KNOWN, *files), Segmenter(*files)
-    for core in (0, 1, 4, 99):
-        assert native.words(text, core=core) == python.words(text, core=core)
-    assert native.words(text, singles=True) == python.words(text, singles=True)
+    segmenter = Segmenter(*files)
+    native, python = both(
+        lambda: [
+            *(segmenter.words(text, singles=singles) for singles in (False, True)),
+            *(segmenter.words_and_core(text, count) for count in (0, 1, 4, 99)),
+        ]
+    )
+    assert native == python
 
 
 @pytest.mark.slow
 def test_chinese_is_cut_as_jieba_cuts_it() -> None:
-    chance, python = random.Random(5), Segmenter()
+    chance = random.Random(5)
     known = [line.split()[0] for line in jieba_file("dict.txt").read_text(encoding="utf-8").splitlines()]
     every = [chr(code) for code in range(0x3400, 0xA000)]
     texts = [*TEXTS, *TRADITIONAL, *("".join(chance.choices(every, k=40)) for _ in range(2000))]
     for text in (*texts, *("".join(chance.choices(known, k=6)) for _ in range(5000))):
         normalized = normalize(text)
-        assert words(normalized, singles=True) == python.words(normalized, singles=True)[0]
+        native, python = both(lambda normalized=normalized: words(normalized, singles=True))  # type: ignore[misc]
+        assert native == python
 
 
 @pytest.mark.slow
 def test_no_two_words_of_the_tables_have_one_slot() -> None:
     """As ``slot_for`` in _kernels_words.h tells them apart: by half a hash, near a place from the other half."""
     lines = [line.split()[0] for line in jieba_file("dict.txt").read_text(encoding="utf-8").splitlines()]
-    weighted, seen = read_weights(jieba_weights())[0], dict[int, list[int]]()
+    weighted, seen = read_weights()[0], dict[int, list[int]]()
     entries = {*weighted, *(word[:end] for word in lines for end in range(1, len(word) + 1))}
     for entry in entries:
         hashed = 1
@@ -271,8 +262,7 @@ def test_a_text_does_not_change_while_others_are_made_of_it() -> None:
     assert len(less.lines) == 200
     assert less.without(frozenset()) is less
     assert answers(held) == before
-    copy = PythonText(held.sentences, held.lines, KEYED)  # as it comes from another process
-    assert answers(copy) == before
+    assert answers(SegmentedText(held.sentences, held.lines, KEYED)) == before
     del held
     assert answers(less) == after
 
@@ -281,100 +271,65 @@ def test_a_text_does_not_change_while_others_are_made_of_it() -> None:
 
 FORM = tuple(FORMS[0])
 DRAWN = KEYED.drawn
-
-
-WRONG: dict[str, list[tuple[Any, ...]]] = {
-    "hash_texts": [
-        (bytes(65), ["text"]),
-        ("text", ["text"]),
-        (KEYED.secret, ("text",)),
-        (KEYED.secret, ["text", None]),
-    ],
-    "folded": [("no table", "text")],
-    "letters": [(None, "text"), (KNOWN, b"text")],
-    "strings": [(["xy"] * 65,), ([b"xy"],), (("xy",),)],
-    "holds_any": [("text", ("xy",)), (b"text", STRINGS)],
-    "lexicon": [
-        (b"word 1", "", 1),
-        ("", b"word 1", 1),
-        ("", "word 1", -1),
-        ("word 1\nword one\n", "", 2),
-        ("", "word\n", 1),
-        ("", "word " + 500 * "1", 1),
-        (10_000 * "a" + " 1", "", 1),
-        ("", "".join(f"word {number}\n" for number in range(2**15)), 2**15),
-    ],
-    "words": [
-        (KNOWN, b"text", LEXICON, True, 4, 1.0, True),
-        (KNOWN, "text", KNOWN, True, 4, 1.0, True),
-        (KNOWN, "text", LEXICON, True, -1, 1.0, True),
-        (KNOWN, "text", {}, True, 4, 1.0, True),
-        (KNOWN, "text", LEXICON, True, 4, "text", True),
-    ],
-    "cut_text": [
-        (KNOWN, "text", bytes(65), True),
-        (CUT, "text", KEYED.secret, True),
-        (KNOWN, b"text", KEYED.secret, True),
-    ],
-    "cut_without": [(CUT, (1,)), (CUT, ["text"]), (None, [1])],
-    "cut_sentences": [(KNOWN,)],
-    "cut_lines": [("text", False), (KNOWN, True)],
-    "cut_hashes": [(CUT, -1), (KNOWN, 1)],
-    "cut_title": [
-        (CUT, KNOWN, ["渡口"] * 65, *DRAWN, 0xFFFFFC, 2, 8, 9),
-        (CUT, KNOWN, ["渡口", 1], *DRAWN, 0xFFFFFC, 2, 8, 9),
-        (CUT, KNOWN, ("渡口",), *DRAWN, 0xFFFFFC, 2, 8, 9),
-        (CUT, KNOWN, ["渡口"], *DRAWN, 0xFFFFFC, 2, 33, 9),
-        (CUT, KNOWN, ["渡口"], *DRAWN, 0xFFFFFC, 2, 8, -1),
-        (CUT, KNOWN, ["渡口"], 1, "text", 0xFFFFFC, 2, 8, 9),
-    ],
-    "cut_lacking": [
-        (CUT, 2, 8, *DRAWN, 1, [1] * 257),
-        (CUT, 2, 8, *DRAWN, 1, (1,)),
-        (CUT, 2, 1, *DRAWN, 1, [1]),
-        (CUT, 0, 1, *DRAWN, 1, [1]),
-        ("text", 2, 8, *DRAWN, 1, [1]),
-    ],
-    "cut_sketch": [
-        ("text", *DRAWN, FORM),
-        (CUT, *DRAWN, list(FORM)),
-        (CUT, *DRAWN, FORM[1:]),
-        (CUT, *DRAWN, (*FORM[1:], "text")),
-        *((CUT, *DRAWN, (*FORM[:at], -1, *FORM[at + 1 :])) for at in range(len(FORM))),
-        *((CUT, *DRAWN, (*FORM[:at], 3, *FORM[at + 1 :])) for at in (1, 2)),
-        *((CUT, *DRAWN, (*FORM[:at], 9999, *FORM[at + 1 :])) for at in (1, 5, 7, 8, 9, 10)),
-    ],
-    "count_page": [
-        (bytes(4), False, 1, 1, 1, 1, TABLE, "text", TABLE),
-        (bytes(4), False, 2, 1, 1, 1, TABLE, 1, TABLE[:222]),
-        (bytes(4), False, 0, 1, 1, 1, TABLE, 1, TABLE),
-        (bytes(4), False, 2**16 + 1, 1, 1, 1, TABLE, 1, TABLE),
-        (bytes(4), False, 2**62, 1, 1, 1, TABLE, 1, TABLE),
-        ([1], False, 1, 1, 1, 1, TABLE, 1, TABLE),
-        (bytes(3), False, 1, 1, 1, 1, TABLE, 1, TABLE),
-        (bytes(4), False, 1, 1, 1, 1, TABLE, None, bytes(TABLE)),
-    ],
-    "are_common": [
-        (bytes(4), 1, 1, 1, 1, 16, TABLE, 22, TABLE[4:]),
-        (bytes(4), 1, 1, 1, 1, 16, TABLE, 22, bytearray()),
-        (bytes(4), 1, 1, 1, 1, 16, TABLE, -1, TABLE),
-        (bytes(5), 1, 1, 1, 1, 16, TABLE, 22, TABLE),
-    ],
+#: Arguments that each function takes.
+RIGHT: dict[str, tuple[Any, ...]] = {
+    "hash_texts": (KEYED.secret, ["text"]),
+    "folded": (KNOWN, "text"),
+    "letters": (KNOWN, "text"),
+    "lexicon": ("word 1\n", "word 1\n", 2),
+    "words": (KNOWN, "text", LEXICON, True, 4, True),
+    "cut_text": (KNOWN, "text", KEYED.secret),
+    "cut_without": (CUT, [1]),
+    "cut_strings": (CUT, False),
+    "cut_hashes": (CUT, 1),
+    "cut_sketch": (CUT, *DRAWN, FORM),
+    "cut_title": (CUT, KNOWN, ["渡口"], *DRAWN, 0xFFFFFC, 2, 8, 9),
+    "cut_lacking": (CUT, 2, 8, *DRAWN, 1, [1]),
+    "fingerprint64": (b"bytes",),
+    "are_common": (bytes(4), 1, 1, 1, 1, 16, TABLE, 22, TABLE),
+    "count_page": (bytes(4), False, 1, 1, 1, 1, TABLE, 1, TABLE),
 }
+#: Of a function, values that are out of bounds, by the place of the argument.
+WRONG: list[tuple[str, dict[int, Any]]] = [
+    *(("hash_texts", {0: bytes(65)}), ("hash_texts", {1: ["text", None]}), ("cut_text", {2: bytes(65)})),
+    *(("lexicon", {2: -1}), ("lexicon", {1: "word\n"}), ("lexicon", {0: "word 1\nword one\n"})),
+    *(("lexicon", {1: f"word {500 * '1'}"}), ("lexicon", {0: f"{10_000 * 'a'} 1"})),
+    ("lexicon", {1: "".join(f"word {number}\n" for number in range(2**15)), 2: 2**15}),
+    *(("words", {2: KNOWN}), ("words", {4: -1}), ("cut_text", {0: CUT}), ("cut_without", {1: ["text"]})),
+    *(("cut_strings", {0: KNOWN}), ("cut_hashes", {0: KNOWN}), ("cut_hashes", {1: -1})),
+    *(("cut_sketch", {3: FORM[1:]}), *(("cut_sketch", {3: (*FORM[:n], -1, *FORM[n + 1 :])}) for n in range(11))),
+    *(("cut_sketch", {3: (*FORM[:n], 3, *FORM[n + 1 :])}) for n in (1, 2)),
+    *(("cut_sketch", {3: (*FORM[:n], 9999, *FORM[n + 1 :])}) for n in (1, 2, 5, 7, 8, 9, 10)),
+    *(
+        ("cut_title", {2: ["渡口"] * 65}),
+        ("cut_title", {2: ["渡口", 1]}),
+        ("cut_title", {7: 33}),
+        ("cut_title", {8: -1}),
+    ),
+    *(("cut_lacking", {6: [1] * 257}), ("cut_lacking", {2: 1}), ("cut_lacking", {1: 0, 2: 1})),
+    *(("count_page", {2: in_block}) for in_block in (0, 2**16 + 1, 2**62)),
+    *(("count_page", {2: 2, 8: TABLE[:222]}), ("count_page", {0: bytes(3)}), ("are_common", {0: bytes(5)})),
+    *(("are_common", {8: TABLE[4:]}), ("are_common", {8: bytearray()}), ("are_common", {7: -1})),
+]
 
 
-@pytest.mark.parametrize("function", WRONG)
-def test_wrong_arguments_are_errors(kernels: Kernels, function: str) -> None:
-    for arguments in WRONG[function]:
+def test_wrong_arguments_are_errors(kernels: Kernels) -> None:
+    assert {*RIGHT} | {"characters"} == {name for name in vars(Kernels) if name.islower() and name[0] != "_"}
+    calls: list[tuple[str, dict[int, Any]]] = [*((name, {}) for name in RIGHT), *WRONG]
+    # Anything is true or false.
+    calls += [
+        (name, {n: object()}) for name, right in RIGHT.items() for n in range(len(right)) if right[n] not in (0, 1)
+    ]
+    for name, changes in calls:
+        arguments = [changes.get(place, one) for place, one in enumerate(RIGHT[name])]
+        if not changes:
+            getattr(kernels, name)(*arguments)
+            continue
         with pytest.raises((TypeError, ValueError, OverflowError, BufferError)):
-            getattr(kernels, function)(*arguments)
-
-
-@pytest.mark.parametrize("function", [name for name in vars(Kernels) if name.islower() and not name.startswith("_")])
-def test_a_wrong_number_of_arguments_is_an_error(kernels: Kernels, function: str) -> None:
-    for arguments in ((), (None,) * 30):
-        with pytest.raises(TypeError, match="takes exactly"):
-            getattr(kernels, function)(*arguments)
+            getattr(kernels, name)(*arguments)
+        for number in ([], [None] * 30):
+            with pytest.raises(TypeError, match="takes exactly"):
+                getattr(kernels, name)(*number)
 
 
 def test_an_error_while_characters_are_described_goes_through(kernels: Kernels) -> None:
@@ -383,7 +338,7 @@ def test_an_error_while_characters_are_described_goes_through(kernels: Kernels) 
 
     for call in (
         lambda: kernels.letters(kernels.characters(fails), "渡口"),
-        lambda: kernels.cut_text(kernels.characters(fails), "渡口", KEYED.secret, True),
+        lambda: kernels.cut_text(kernels.characters(fails), "渡口", KEYED.secret),
     ):
         with pytest.raises(MemoryError):
             call()

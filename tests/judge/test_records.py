@@ -9,8 +9,7 @@ import pytest
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.files import Entry
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.immediate import ImmediateJudge
-from scrapy_neardup.judge.records import Batch, Judged
+from scrapy_neardup.judge.records import Batch, ImmediateJudge, Judged
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import Extractor, HtmlReader, PageContent

@@ -17,7 +17,7 @@ import pytest
 from scrapy_neardup import Deduplicator
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.immediate import ImmediateJudge, make_immediate_judge
+from scrapy_neardup.judge.records import ImmediateJudge, make_immediate_judge
 from scrapy_neardup.judge.remote import RemoteJudgement
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method

@@ -29,12 +29,12 @@ def judged(detector: Detector, page: Page) -> str:
 @pytest.mark.parametrize("reason", ["too_slow", "too_large"])
 def test_it_passes_and_is_unchanged_the_next_time(detector: Detector, reason: Reason) -> None:
     page = Page(URL, html=7, unread=reason, body=5)
-    assert detector.check_bytes(URL, "", 5) is None
+    assert detector.check_bytes(URL, 5) is None
     assert judged(detector, page) == f"unjudged ({reason})"
     again = detector.judge_now(page, sealed=True)
     assert again.match is not None
     assert (again.headline, again.match.similarity, again.match.containment) == ("unchanged", 1.0, 1.0)
-    by_bytes = detector.check_bytes(URL, "", 5)
+    by_bytes = detector.check_bytes(URL, 5)
     assert isinstance(by_bytes, Ruled), "it is not read again"
     assert by_bytes.verdict.headline == "unchanged"
     assert judged(detector, replace(page, url=f"{URL}/2")) == f"unjudged ({reason})", "nobody's duplicate"

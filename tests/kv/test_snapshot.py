@@ -250,7 +250,7 @@ def test_the_file_of_a_held_state_is_not_opened_beside_sqlite(tmp_path: Path, mo
     with at_work(url) as store:
         (tmp_path / "state.witness").unlink()
         monkeypatch.setattr(checked, "_TRIES", 1)
-        monkeypatch.setattr(sqlite, "_application", lambda path: pytest.fail("the file was opened"))
+        monkeypatch.setattr(sqlite, "_is_ours", lambda path: pytest.fail("the file was opened"))
         with pytest.raises(StoreDamaged, match=r"witness .* is missing"):
             open_snapshot(url)
         put(store, "http://a.example/1")

@@ -105,7 +105,10 @@ def test_what_is_no_file_is_an_error_and_nothing_is_put_beside_it(tmp_path: Path
 def test_a_file_that_is_no_database_cannot_be_repaired_and_nothing_is_put_beside_it(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("notes")
-    with pytest.raises(StoreError, match="no SQLite database"), SQLite.damaged_copy(str(path), tmp_path / "copies"):
+    with (
+        pytest.raises(StoreError, match="no scrapy-neardup state"),
+        SQLite.damaged_copy(str(path), tmp_path / "copies"),
+    ):
         pass
     assert files(path) == {"notes.txt": b"notes"}
 

@@ -6,14 +6,14 @@ from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Page
 from scrapy_neardup.text.normalize import letters
-from scrapy_neardup.text.sentences import PythonText
+from scrapy_neardup.text.sentences import SegmentedText
 
 NONE: frozenset[int] = frozenset()
 
 
-def split(sentences: list[str], hashes: Keyed = OPEN) -> PythonText:
+def split(sentences: list[str], hashes: Keyed = OPEN) -> SegmentedText:
     """A segmented text of normalised sentences."""
-    return PythonText(sentences, list(map(letters, sentences)), hashes)
+    return SegmentedText(sentences, list(map(letters, sentences)), hashes)
 
 
 def made(method: Method, text: str) -> Fingerprint:

@@ -14,7 +14,7 @@ from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import CATALOGUE, PROFILES, CascadeParameters
 from scrapy_neardup.methods.cascade.sketch import Numbers, sketch_form
 from scrapy_neardup.model import Page
-from scrapy_neardup.text.normalize import segment
+from scrapy_neardup.text.sentences import segment
 from tests.methods.cascade_pages import explained, judged, page, scattered, values
 from tests.methods.comparing import split
 

@@ -20,8 +20,6 @@ from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.methods.base import IsCommon, nothing_is_common
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Fingerprint, Page, SiteCounts
-from scrapy_neardup.text import backend
-from scrapy_neardup.text.backend import PythonBackend
 from tests.processes import answer_with_hash_seed
 
 GOLDEN = Path(__file__).with_name("golden.json")
@@ -86,7 +84,7 @@ EDGES = {
 }
 
 #: Words of the pages below with invented counts, as methods that need a lexicon refuse English without one.
-LEXICON = Path(__file__).with_name("lexicon.tsv")
+LEXICON = Path(__file__).with_name("lexicon.txt")
 GIVEN: dict[str, dict[str, Any]] = {"idf_terms": {"lexicon": str(LEXICON)}, "imatch": {"lexicon": str(LEXICON)}}
 
 
@@ -98,10 +96,6 @@ PLAIN_METHODS = {name: made(name) for name in METHODS}
 every_method = pytest.mark.parametrize("method", PLAIN_METHODS.values(), ids=PLAIN_METHODS)
 ALL_PAGES = {**PAGES, **EDGES}
 NONE: frozenset[int] = frozenset()
-
-
-#: One for all methods, as it reads the dictionary of jieba.
-python_backend = cache(PythonBackend)
 
 
 @cache
@@ -260,7 +254,6 @@ def test_fingerprints_are_written_down(method: Method, way: str, monkeypatch: py
     """With the parameters written down there too: a state by itself refuses other ones, as its recipe names them."""
     if way == "pure":
         monkeypatch.setattr(compiled, "kernels", None)
-        monkeypatch.setattr(backend, "active", python_backend())
     elif compiled.kernels is None:
         pytest.skip("The compiled module was not built here.")
     golden = json.loads(GOLDEN.read_text(encoding="utf-8"))
@@ -307,7 +300,7 @@ def test_unknown_and_incomplete_methods_are_refused() -> None:
     with pytest.raises(SettingsError, match="There is no method 'magic'") as refused:
         make_method("magic", {})
     assert all(name in str(refused.value) for name in METHODS)
-    with pytest.raises(SettingsError, match="lacks name, version, parameters_type, agreement, signature"):
+    with pytest.raises(SettingsError, match="lacks name, parameters_type, signature"):
         make_method("scrapy_neardup.methods.literature.base.PublishedMethod", {})
 
 

@@ -24,8 +24,7 @@ from scrapy_neardup.methods.literature.pieces import equal_pieces, longest_piece
 from scrapy_neardup.methods.literature.terms import rarest, term_profile, weight_difference
 from scrapy_neardup.methods.literature.vectors import cosine, prefix, vector
 from scrapy_neardup.model import Comparison, Fingerprint, Page
-from scrapy_neardup.text.lexicon import Lexicon, LexiconBuilder
-from scrapy_neardup.text.lexicon import lexicon as read_lexicon
+from scrapy_neardup.text.lexicon import Lexicon, read_lexicon
 from scrapy_neardup.text.normalize import normalize
 
 NONE: frozenset[int] = frozenset()
@@ -59,11 +58,9 @@ TERMS = [f"term{number:02}" for number in range(40)]
 
 @pytest.fixture(scope="module")
 def lexicon(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("lexicon") / "lexicon.tsv"
-    builder = LexiconBuilder()
-    for number in range(100):
-        builder.add([*(TERMS if number < 10 else []), *(word for word, count in COUNTS.items() if number < count)])
-    builder.write(path, at_least=1)
+    path = tmp_path_factory.mktemp("lexicon") / "lexicon.txt"
+    counts = {**COUNTS, **dict.fromkeys(TERMS, 10)}
+    path.write_text("".join(f"{word} {math.log(100 / count)!r}\n" for word, count in counts.items()), "utf-8")
     return str(path)
 
 
@@ -484,7 +481,7 @@ def test_thinned_lexicons_forgive_a_term(lexicon: str) -> None:
 
 def test_another_language_needs_a_lexicon() -> None:
     for name in ["imatch", "idf_terms"]:
-        with pytest.raises(LexiconNeeded, match="scrapy neardup lexicon"):
+        with pytest.raises(LexiconNeeded, match="parameter 'lexicon'"):
             fingerprint(name, "The lighthouse will be lit again next month, 20 years after its keeper left.", {})
         for more in ("", "，。！", " ".join(map(str, range(1000))), "def moor(ferry, quay): return quay.berth"):
             assert fingerprint(name, f"{''.join(FERRY)}\n{more}", {}).keys

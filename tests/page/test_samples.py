@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from scrapy_neardup.hashing import compiled
 from scrapy_neardup.model import Page
 from scrapy_neardup.page import extraction, reading
 from scrapy_neardup.page.extraction import SAMPLE_PAGES, extract, reader_sample
-from scrapy_neardup.text import backend
 from scrapy_neardup.text import samples as texts
-from scrapy_neardup.text.backend import PythonBackend
 from scrapy_neardup.text.samples import converter_sample, segmenter_sample
+from scrapy_neardup.text.tokens import segmenter
 from tests.processes import answer_with_hash_seed
 
 #: Cached before any test patches a reader.
@@ -66,9 +66,9 @@ def test_a_digest_changes_with_our_version_and_not_with_equal_results(monkeypatc
 
 
 def test_both_segmenters_have_one_digest_and_another_one_differs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backend, "active", PythonBackend())
+    monkeypatch.setattr(compiled, "kernels", None)
     assert cut_anew() == CUT
-    monkeypatch.setattr(backend.active.segmenter, "_cut", list)
+    monkeypatch.setattr(segmenter(), "_cut", list)
     assert cut_anew() != CUT
 
 

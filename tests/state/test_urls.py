@@ -9,7 +9,6 @@ import pytest
 
 from scrapy_neardup.cli.opening import find_state
 from scrapy_neardup.errors import SettingsError, StoreError
-from scrapy_neardup.kv.options import DEFAULT
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_store, open_temporary
 from scrapy_neardup.state.urls import STORES, default_url, parse_url, states_near
@@ -101,7 +100,7 @@ def test_a_new_default_state_is_leveldb_where_it_is_installed_and_else_sqlite(
     monkeypatch.setattr("scrapy_neardup.state.urls.find_spec", lambda name: installed)
     assert parse_url(default_url(tmp_path))[0] is STORES[scheme]
     if scheme == "sqlite" or find_spec("plyvel"):
-        store = open_temporary(tmp_path, {}, None, DEFAULT)
+        store = open_temporary(tmp_path, {}, None)
         assert store.scheme == scheme
         close_store(store)
 

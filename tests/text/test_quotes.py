@@ -8,16 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.text.quotes import QuoteMarkup as Markup
-from scrapy_neardup.text.quotes import find_quotes, may_quote, split_quotes
+from scrapy_neardup.text.quotes import find_quotes, split_quotes
 
 ASKED = "When does the ferry sail in winter, and does it take bicycles?"
 ANSWERED = "It sails at ten since May, and bicycles go free of charge."
-
-
-def test_an_ending_alone_is_no_sign_of_a_quote() -> None:
-    """Otherwise each line of a law would be searched."""
-    for text in ["来回的费用由镇上承担。", "谁发帖由船工们自己商量。"]:
-        assert not may_quote(text)
 
 
 def test_a_message_is_left_with_its_own_words() -> None:
@@ -25,12 +19,10 @@ def test_a_message_is_left_with_its_own_words() -> None:
         f"On 3 March 2024, Ada wrote:\n> {ASKED}\n\n{ANSWERED}",
         f"On Mon, Mar 4, 2024 at 10:03 AM Ada <ada@a.example>\nwrote:\n\n> {ASKED}\n>\n> > Not at all\n{ANSWERED}",
         f"Am 03.03.24 um 10:11 schrieb Ada Byron:\n＞ {ASKED}\n{ANSWERED}",
-        f"Le 3 mars 2024 à 10:03, Ada a écrit :\n| {ASKED}\n| Bises\n{ANSWERED}",
+        f"Le 3 mars 2024 à 10:03, Ada a écrit :\n> {ASKED}\n> Bises\n{ANSWERED}",
         f"在 2024年3月4日 10:03，张三 写道：\n> {ASKED}\n{ANSWERED}",
-        f"> {ASKED[:-1]} on\n> the days before Christmas? Many thanks.\n{ANSWERED}",
         f"{ANSWERED}\nOn Mon, Mar 4, 2024 at 10:03 AM Ada <ada@a.example> wrote:\n{ASKED}",
         f"{ANSWERED}\n-----Original Message-----\nFrom: Ada\nSent: Monday\nTo: Bob\nSubject: Ferry\n\n{ASKED}",
-        f"-----Original Message-----\nFrom: Ada\nSubject: Ferry\n\n> {ASKED}\n{ANSWERED}",
         f"{ANSWERED}\n---------- 原始邮件 ----------\n发件人: 张三\n发送时间: 2024年3月4日\n主题: 渡口\n{ASKED}",
         f"{ANSWERED}\n发件人：张三\n发送时间：2024年3月4日\n收件人：李四\n主题：渡口\n{ASKED}",
         f"{ANSWERED}\nFrom: Ada\nSent: Monday, 4 March 2024\nTo: Bob\nSubject: Ferry\n{ASKED}",
@@ -56,7 +48,7 @@ def test_in_doubt_a_line_is_the_pages_own() -> None:
         ASKED,
         f"> {ASKED}\n> {ANSWERED}",  # nothing else is there: it may be an article that somebody set off
         f"> {ASKED}\n{ANSWERED}",  # one line may be a headline, or cited in Markdown
-        f"> {ASKED}\n> There is more about bicycles and ferries below.\n{ANSWERED}",  # cited in Markdown
+        f"> {ASKED[:-1]} on\n> the days before Christmas? Many thanks.\n{ANSWERED}",  # cited in Markdown
         f"{ANSWERED}\n--\n{ASKED}",
         f"{ANSWERED}\n> {ASKED}\n> More about ferries and bicycles",  # links behind an article
         f"In his letter the harbour master wrote:\n{ASKED}\n{ANSWERED}",
@@ -80,11 +72,7 @@ def test_quotes_of_forums_mails_and_replies_have_their_ends() -> None:
     text = f"{heading}\n{ASKED}\n{more}\n\n{ANSWERED}\n\n{more}"
     assert split_quotes(text) == (f"\n{ANSWERED}\n\n{more}", f"{heading}\n{ASKED}\n{more}")
     assert split_quotes(f"{heading}\n{ASKED}\n{ANSWERED}\n{more}") == (f"{ANSWERED}\n{more}", f"{heading}\n{ASKED}")
-    attribution = "Le 3 mars 2024 à 10:03, Ada a écrit :"
-    two, one = f"| {ASKED}\n| Bises", f"| {ASKED}"
-    assert split_quotes(f"{attribution}\n{two}\n{ANSWERED}") == (ANSWERED, f"{attribution}\n{two}")
-    assert split_quotes(f"{attribution}\n{one}\n{ANSWERED}")[1] == ""
-    for title in ["Re: Ferry", "[harbour] AW: Ferry", "RE[2]: Ferry", "回复：渡口"]:
+    for title in ["Re: Ferry", "[harbour] SV: Ferry", "RE[2]: Ferry", "回复：渡口"]:
         text = f"> {ASKED}\n{ANSWERED}"
         assert split_quotes(text, title) == (ANSWERED, f"> {ASKED}")
         assert split_quotes(text, "Reply to Ada: the ferry") == (text, ""), title
@@ -111,7 +99,7 @@ def test_no_text_takes_long() -> None:
         *(">", "> ", ">\n", "[quote]", "[/quote]\n", "[quote=", "On 1 @ a wrote:\n", "@From:\nSent:\n", "\n"),
         *("a\n--\n", "-----Original Message-----\n", "Begin forwarded message:\nTo:\n"),
         *(f"引用{'a' * 240}\n", f"{'发表于' * 80}:\n"),
-        *("> a\n| b\nx\n\n", f"{'-' * 200}\n", f"{'wrote ' * 40}1@:\n", "Sent from my \n"),
+        *("> a\n> b\nx\n\n", f"{'-' * 200}\n", f"{'wrote ' * 40}1@:\n", "Sent from my \n"),
     ]:
         text = piece * (400_000 // len(piece))
         start = time.process_time()
@@ -121,7 +109,7 @@ def test_no_text_takes_long() -> None:
 
 
 _LINES = [
-    *("", "> a", ">> b", "| c", "--", "[quote]", "[/quote]", "A wrote:", "On 1 May, A <a@b.example> wrote:", "From: A"),
+    *("", "> a", ">> b", "--", "[quote]", "[/quote]", "A wrote:", "On 1 May, A <a@b.example> wrote:", "From: A"),
     *(
         "Sent: B",
         "-----Original Message-----",

@@ -14,16 +14,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from scrapy_neardup.hashing import compiled
+from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.text import backend
-from scrapy_neardup.text.backend import PythonBackend
 from scrapy_neardup.text.characters import has_unspaced
-from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.normalize import letters, normalize
-from scrapy_neardup.text.prose import has_prose
-from scrapy_neardup.text.sentences import SketchForm, sentences
+from scrapy_neardup.text.sentences import SketchForm, has_prose, segment, sentences
 from scrapy_neardup.text.titles import article_title, title_parts
-from scrapy_neardup.text.tokens import has_spaced_word, numbers, segmenter_name, spaced_words, words
+from scrapy_neardup.text.tokens import core_words, has_spaced_word, numbers, segmenter_name, spaced_words, words
 
 #: The dictionary is read on first use, which takes longer than a test of one text may.
 PATIENT = settings(deadline=None)
@@ -128,21 +126,21 @@ def test_invisible_characters_and_marks_change_no_letters() -> None:
 
 
 FORM = SketchForm(5, 64, 2, 3, 4, 4, 2, 3, 12, 3, 2)
-BACKENDS = pytest.mark.parametrize("one", [backend.active, PythonBackend()], ids=["in use", "Python"])
 
 
-@BACKENDS
-def test_lines_of_ten_letters_count_as_prose(one: PythonBackend) -> None:
+def test_lines_of_ten_letters_count_as_prose() -> None:
     for text, most in (("", 0), ("首页\n" * 20, 0), ("渡口今天早上开航啦", 0), ("渡口今天早上开航了，啊！", 10)):
         for lines in (1, 2):
-            assert one.has_prose(f"{text}\n" * lines, 10, most * lines) is True
-            assert one.has_prose(f"{text}\n" * lines, 10, most * lines + 1) is False, text
+            assert has_prose(f"{text}\n" * lines, most * lines) is True
+            assert has_prose(f"{text}\n" * lines, most * lines + 1) is False, text
 
 
-@BACKENDS
+@pytest.mark.parametrize("kernels", [compiled.kernels, None], ids=["in use", "Python"])
 @given(text=TEXT)
-def test_a_segmented_text_knows_its_lines(one: PythonBackend, text: str) -> None:
-    found = one.segment(text, OPEN, is_normalized=False)
+def test_a_segmented_text_knows_its_lines(kernels: Kernels | None, text: str) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(compiled, "kernels", kernels)
+        found = segment(text, OPEN)
     expected = [line for line in map(letters, sentences(normalize(text))) if line]
     assert (found.lines, found.size) == (expected, len("".join(expected)))
     assert found.line_hashes().tolist() == list(map(OPEN.short, expected))
@@ -153,7 +151,7 @@ def test_a_segmented_text_knows_its_lines(one: PythonBackend, text: str) -> None
     assert found.without(frozenset(map(OPEN.short, expected[:1]))).lines == [
         line for line in expected if line != expected[0]
     ]
-    assert found.sketch(FORM) == backend.active.segment(text, OPEN, is_normalized=False).sketch(FORM)
+    assert found.sketch(FORM) == segment(text, OPEN).sketch(FORM)
     asked = [OPEN.gram(gram) for gram in ("船河", "a三1", "12", "河网")]
     there = [OPEN.gram(found.letters[at : at + n]) for n in (2, 3) for at in range(len(found.letters) - n + 1)]
     assert sorted(found.missing_grams(asked, 2, 3, 2**64 - 1)) == sorted(set(asked) - set(there))

@@ -13,9 +13,9 @@ from scrapy_neardup.methods.cascade.reading import TitleWords, Views, read
 from scrapy_neardup.methods.cascade.rules import Bound, PairJudge, compare_same_bytes, move_sketch, score, weights
 from scrapy_neardup.methods.cascade.sketch import Article, Lines, Numbers, Sketch, pack_sketch, sketch_form
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
-from scrapy_neardup.text.lexicon import core_words
 from scrapy_neardup.text.marking import shared_sentences
 from scrapy_neardup.text.normalize import normalize
+from scrapy_neardup.text.tokens import core_words
 
 
 class Cascade(Method):
@@ -134,7 +134,7 @@ class Cascade(Method):
             likeness = pair.likeness(duplicate=duplicate)
         return Comparison(
             *(similarity, containment, duplicate, duplicate and pair.is_certain, identical, likeness),
-            *(pair.same_site, pair.in_form, decision.describe),
+            *(pair.same_site, pair.in_form),
         )
 
     def compare_same_bytes(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:

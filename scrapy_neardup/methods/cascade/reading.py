@@ -18,12 +18,11 @@ from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.sketch import IN_TEXT, NUMBER, Sketch, order_hashes, take_ends
 from scrapy_neardup.model import Page
 from scrapy_neardup.text.characters import has_unspaced
-from scrapy_neardup.text.lexicon import words_and_core
-from scrapy_neardup.text.normalize import letters, normalize, segment
+from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.quotes import split_lines, split_quotes
-from scrapy_neardup.text.sentences import SegmentedText, digits
+from scrapy_neardup.text.sentences import SegmentedText, digits, segment
 from scrapy_neardup.text.titles import longest_part, title_parts
-from scrapy_neardup.text.tokens import has_spaced_word, spaced_words
+from scrapy_neardup.text.tokens import has_spaced_word, spaced_words, words_and_core
 
 _NONE: frozenset[int] = frozenset()
 #: Distinguishes a part of a title from the same line in a text.
