@@ -60,9 +60,8 @@ class SharedBoilerplate(BoilerplateCounts):
         self._add_note(Note(None, site, in_form))
 
     def _add_note(self, note: Note) -> None:
-        transaction = self._redis.transaction
-        if transaction is not None and not transaction.waits:
-            transaction.notes.append(note)
+        if self._redis.transaction is not None:
+            self._redis.transaction.notes.append(note)
             return
         program = self._redis.link.program()
         self._redis.publish(program, [note])

@@ -17,6 +17,7 @@ from scrapy_neardup.server.location import need_redis, read_url
 from scrapy_neardup.server.program import IN_FLIGHT, PendingPage, Program
 from scrapy_neardup.server.program import LEASE as LOST_LEASE
 from scrapy_neardup.server.transaction import (
+    READ_SET,
     TRIES,
     Note,
     OvertakenError,
@@ -53,6 +54,8 @@ class Redis(Engine):
     lease: ClassVar[float] = LEASE
     #: The transaction that answers synchronous code while it runs; None: the server answers.
     transaction: RemoteTransaction | None = None
+    #: The rows read since a write began on which it depends; None outside a write.
+    read_set: dict[bytes, bytes | None] | None = None
 
     def __init__(self, location: str, named_by: str = SETTING) -> None:
         super().__init__(location, named_by)
@@ -93,12 +96,12 @@ class Redis(Engine):
     # Single rows.
 
     def get(self, key: bytes) -> bytes | None:
-        one = self.transaction
-        if one is None:
-            return self.fetch(key)
-        if one.waits and key not in one.rows:
-            one.rows[key] = self.fetch(key)
-        return one.row(key)
+        if self.transaction is not None:
+            return self.transaction.row(key)
+        value = self.fetch(key)
+        if self.read_set is not None and key[0] in READ_SET:
+            self.read_set.setdefault(key, value)
+        return value
 
     def fetch(self, key: bytes) -> bytes | None:
         """Return the value of a row on the server, even during a transaction."""
@@ -107,15 +110,15 @@ class Redis(Engine):
 
     def newest_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
         """Return the newest ids, up to ``limit``, that are filed under each key."""
-        if self.transaction is not None and not self.transaction.waits:
+        if self.transaction is not None:
             return self.transaction.postings(keys, limit)
         packed = [pack_key(key) for key in keys]
         found = newest_of(self.link.ask(Program.newest, packed, limit), limit) if packed else {}
         return [found.get(key, []) for key in packed]
 
     def pages(self) -> int:
-        """Return the number of pages; while code must not wait, the last known one."""
-        if self.transaction is None or self.transaction.waits:
+        """Return the number of pages; within a transaction, the last known one."""
+        if self.transaction is None:
             self.known_pages = int(self.link.ask(Program.count) or 0)
         return self.known_pages
 
@@ -123,7 +126,7 @@ class Redis(Engine):
 
     def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
         """Yield the rows that begin with ``prefix``, in byte order; postings in the order of their names here."""
-        if self.transaction is not None and not self.transaction.waits:
+        if self.transaction is not None:
             return self.transaction.scan(prefix, reverse=reverse)
         return self.fetch_all(prefix, reverse=reverse)
 
@@ -233,26 +236,23 @@ class Redis(Engine):
     # Writing.
 
     def write(self, changes: Changes, *, sync: bool) -> None:
-        one = self.transaction
-        if one is not None and not one.waits:
-            one.write(changes)
+        if self.transaction is not None:
+            self.transaction.write(changes)
             return
-        # Work that waits learns here that others wrote first.
-        self.commit(RemoteTransaction(changes=changes, read_set=one.read_set if one else {}))
-        if one is not None:
-            self.transaction = RemoteTransaction(waits=True)
+        read_set, self.read_set = self.read_set or {}, None if self.read_set is None else {}
+        self.commit(RemoteTransaction(changes=changes, read_set=read_set))
 
     def run(self, work: Callable[[], T]) -> T:
-        if self.transaction is not None:
+        if self.transaction is not None or self.read_set is not None:
             return work()
         for _ in range(TRIES):
-            self.transaction = RemoteTransaction(waits=True)
+            self.read_set = {}
             try:
                 return work()
             except OvertakenError:
                 continue
             finally:
-                self.transaction = None
+                self.read_set = None
         raise overtaken_too_often(self.location)
 
     def commit(self, transaction: RemoteTransaction) -> None:

@@ -23,7 +23,7 @@ from scrapy_neardup.state.sentence_counts import Sentences
 #: Tries of a write, if others always write first.
 TRIES = 200
 #: First letters of the rows on which writes depend.
-_READ_SET = b"ujm"
+READ_SET = b"ujm"
 
 
 class OvertakenError(Exception):
@@ -94,11 +94,9 @@ class RemoteTransaction:
     """What was fetched for one page, and what its judgement writes.
 
     Synchronous code judges by it and never waits. If a row is missing, NotFetched ends the code, the row is fetched,
-    and the code starts again: it has no effect outside this transaction. If the code may wait (``waits``), the engine
-    fetches the row at once.
+    and the code starts again: it has no effect outside this transaction.
     """
 
-    waits: bool = False
     #: Rows by key; None for one that does not exist.
     rows: dict[bytes, bytes | None] = field(default_factory=dict)
     #: Ids by key and limit, newest first.
@@ -120,7 +118,7 @@ class RemoteTransaction:
             value = self.rows[key]
         except KeyError:
             raise NotFetched(rows=(key,)) from None
-        if key[0] in _READ_SET:
+        if key[0] in READ_SET:
             self.read_set[key] = value
         return value
 
