@@ -25,8 +25,6 @@ from scrapy_neardup.report.data import (
     GONE,
     NO_SITE,
     PASSED,
-    Count,
-    CrawlLine,
     Group,
     Report,
     SiteFlow,
@@ -79,47 +77,49 @@ def gather(store: PageStore, *, rows: int = 2000, watch: Watch = unwatched) -> R
     )
 
 
-def count_reasons(crawls: Sequence[Crawl]) -> tuple[Count, ...]:
+def count_reasons(crawls: Sequence[Crawl]) -> dict[str, int]:
     """Count unjudged pages by reason, the most frequent first, without rows of listings.
 
     >>> count_reasons([Crawl(1, "a", 2, {"unjudged/no_text": 1}), Crawl(3, "a", 4, {"unjudged/no_text": 2})])
-    (Count(name='no_text', pages=3),)
+    {'no_text': 3}
     """
     counted: Counter[str] = Counter()
     for crawl in crawls:
         for name, count in crawl.counts.items():
             if name.startswith(_UNJUDGED) and name != _UNJUDGED + ROW:
                 counted[clean_line(name.removeprefix(_UNJUDGED), SITE)] += int(count)
-    return tuple(Count(*one) for one in sorted(counted.items(), key=lambda one: (-one[1], one[0])) if one[1])
+    return {name: many for name, many in sorted(counted.items(), key=lambda one: (-one[1], one[0])) if many}
 
 
-def _crawl_line(crawl: Crawl) -> CrawlLine:
+def _crawl_line(crawl: Crawl) -> dict[str, Any]:
+    """Return a crawl. ``ended`` is 0 while it runs or if it was killed; ``lost`` counts pages that were rolled back."""
     verdicts = count_verdicts(crawl.counts)
     del verdicts["better"]
     pages, lost = (int(crawl.counts.get(name, 0)) for name in ("pages", "rolled_back"))
-    return CrawlLine(clean_line(crawl.who, SITE), int(crawl.begun), crawl.ended, pages, **verdicts, lost=lost)
+    about = {"who": clean_line(crawl.who, SITE), "begun": int(crawl.begun), "ended": crawl.ended}
+    return {**about, "pages": pages, **verdicts, "lost": lost}
 
 
-def _members(records: Iterable[Record], largest: Collection[int]) -> dict[int, list[int]]:
-    """Return the ids of the first copies of each original."""
-    members: dict[int, list[int]] = {id: [] for id in largest}
+def _members(records: Iterable[Record], largest: Collection[int]) -> dict[int, list[Record]]:
+    """Return the first copies of each original."""
+    members: dict[int, list[Record]] = {id: [] for id in largest}
     for record in records:
         found = members.get(record.original)
         if found is not None and record.original != record.id and len(found) < PAGES_OF_GROUP:
-            found.append(record.id)
+            found.append(record)
     return members
 
 
-def _group(reader: PageReader, id: int, copies: int, members: Iterable[int]) -> Group:
-    better = newest_replacement(reader.store, id)
-    if better is not None:  # the page that came first is one of those that it stands for
-        members = [id, *(one for one in members if one != better.id)][:PAGES_OF_GROUP]
-    pages = tuple(reader.line(page) for one in members if (page := reader.find(one)))
-    original = reader.known(better) if better else reader.find(id)
-    evidence = original.evidence if original else reader.store.evidence(id)
+def _group(reader: PageReader, id: int, copies: int, members: list[Record]) -> Group:
+    first, better = reader.store.record(id), newest_replacement(reader.store, id)
+    if better is not None:  # it stands for the page that came first, too
+        others = [one for one in members if one.id != better.id]
+        members = [*([first] if first else []), *others][:PAGES_OF_GROUP]
+    original = better or first
+    evidence = reader.evidence(original.id if original else id)
+    pages, line = tuple(map(reader.line, members)), reader.line(original) if original else None
     title = evidence.title if evidence else ""
     title = title or next((page.title for page in pages if page.title and page.kind in _SAME_TITLE), "")
-    line = reader.line(original) if original else None
     named = line or (pages[0] if pages else None)
     title = title or (named.title or named.url if named else "")
     return Group(f"{id:016x}", clean_line(title, TITLE), line, copies, pages)
@@ -203,7 +203,7 @@ class Figures:
             originals=census.originals,
             copies=census.copies,
             unjudged=census.unjudged,
-            passed=sum(one.pages for one in self.by_passed()),
+            passed=sum(self.by_passed().values()),
             groups=len(census.groups()[0]),
             sites=len(self._sites - {NO_SITE}),
             saved=self._saved,
@@ -225,17 +225,17 @@ class Figures:
         first = np.lexsort((originals, -copies))[:many]
         return dict(zip(originals[first].tolist(), copies[first].tolist(), strict=True))
 
-    def by_kind(self) -> tuple[Count, ...]:
+    def by_kind(self) -> dict[str, int]:
         """Count copies by kind."""
         kinds: Counter[str] = Counter()
         for likeness, copies in self._census.kinds.items():
             kinds[likeness if likeness in COPIES else "unknown"] += copies
-        return tuple(Count(kind, kinds[kind]) for kind in COPIES if kinds[kind])
+        return {kind: kinds[kind] for kind in COPIES if kinds[kind]}
 
-    def by_passed(self) -> tuple[Count, ...]:
+    def by_passed(self) -> dict[str, int]:
         """Count originals that resemble an earlier page, by kind."""
         passed = self._census.passed
-        return tuple(Count(kind, passed[kind]) for kind in PASSED if passed[kind])
+        return {kind: passed[kind] for kind in PASSED if passed[kind]}
 
     def flows(self) -> tuple[SiteFlow, ...]:
         """Return who copies from whom, the most copies first."""

@@ -16,7 +16,7 @@ import pytest
 from lxml import html as parser
 
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
-from scrapy_neardup.report.data import Count, PageLine, Report, Totals
+from scrapy_neardup.report.data import PageLine, Report, Totals
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import pack_data, render_report
 from scrapy_neardup.report.words import LANGUAGES, Words
@@ -203,7 +203,7 @@ def test_crawls_and_reasons_are_listed() -> None:
     CRAWLS.write(state.store, Crawl((BEGIN + 90) * SECOND, "open"))
     report = gather(state.store)
     html = render_report(report)
-    assert (report.remembered, len(report.crawls), report.crawls[0].ended) == (61, 50, 0)
+    assert (report.remembered, len(report.crawls), report.crawls[0]["ended"]) == (61, 50, 0)
     found = [[said(cell) for cell in row] for row in tree(html).xpath("//table[@id='crawls-table']/tbody/tr")]
     assert found[0][1:4] == ["runs, or was killed", "open", "–"]
     assert found[1][2:] == ["news<script>", "1,200", "1,100", "0", "0", "0", "0", "7", "100", "0"]
@@ -331,8 +331,8 @@ def test_the_figures_below_the_charts_are_those_of_the_report() -> None:
     def table(section: str) -> list[list[str]]:
         return [[said(cell) for cell in row] for row in tree(html).xpath(f"{section}//table/tbody/tr")]
 
-    kinds = [[one.name.replace("_", " "), str(one.pages)] for one in report.kinds]
-    kinds += [[f"{one.name.replace('_', ' ')}, passed", str(one.pages)] for one in report.passed]
+    kinds = [[name.replace("_", " "), str(many)] for name, many in report.kinds.items()]
+    kinds += [[f"{name.replace('_', ' ')}, passed", str(many)] for name, many in report.passed.items()]
     assert [[row[0], row[2].partition(" ")[0]] for row in table("//section[@id='kinds']")] == kinds
     assert all(row[1] for row in table("//section[@id='kinds']"))
     shown = [[*row[:2], row[2].partition(" ")[0]] for row in table("//section[@id='sites']")]
@@ -340,7 +340,7 @@ def test_the_figures_below_the_charts_are_those_of_the_report() -> None:
 
 
 def test_kinds_have_numbers_shares_and_bars() -> None:
-    kinds, passed = (Count("near", 1234), Count("same_title", 1)), (Count("excerpt", 617),)
+    kinds, passed = {"near": 1234, "same_title": 1}, {"excerpt": 617}
     totals = Totals(pages=10_000, originals=9_000, copies=1_235)
     [table] = tree(render_report(Report("", "", totals=totals, kinds=kinds, passed=passed))).xpath(
         "//table[@id='kinds-table']"
