@@ -135,8 +135,8 @@ class Report:
     """Everything in a report.
 
     ``kinds``, ``passed``: pages by kind. ``flows``, ``groups``, ``pairs`` and ``copies`` (newest first) are bounded;
-    ``totals`` has their numbers. ``parameters``: of the recipe. ``language``: of most pages. ``unjudged``: pages by
-    reason in all ``remembered`` crawls; ``crawls``: the last of them, newest first, with their counts.
+    ``totals`` has their numbers. ``parameters``: of the recipe. ``unjudged``: pages by reason in all ``remembered``
+    crawls; ``crawls``: the last of them, newest first, with their counts.
     """
 
     location: str
@@ -152,4 +152,3 @@ class Report:
     unjudged: dict[str, int] = field(default_factory=dict)
     crawls: tuple[dict[str, Any], ...] = ()
     remembered: int = 0
-    language: str = "en"

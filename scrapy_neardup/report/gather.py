@@ -6,7 +6,6 @@ Memory grows by nine bytes a page, a number for each copy, and a name for each s
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -20,27 +19,18 @@ from scrapy_neardup.maintenance.scan import Census, Watch, unwatched, with_evide
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl, count_verdicts
 from scrapy_neardup.model import ROW
 from scrapy_neardup.page.urls import site_of
-from scrapy_neardup.report.data import (
-    COPIES,
-    GONE,
-    NO_SITE,
-    PASSED,
-    Group,
-    Report,
-    SiteFlow,
-    Totals,
-    kind_of,
-)
+from scrapy_neardup.report.data import COPIES, GONE, NO_SITE, PASSED, Group, Report, SiteFlow, Totals, kind_of
 from scrapy_neardup.report.pairs import PageReader, PairCandidates, choose_pairs, copy_lines
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.pages import PageStore, newest_replacement
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.text.characters import HAN_CHARACTER
 from scrapy_neardup.text.normalize import converter_name
 from scrapy_neardup.untrusted import SENTENCE, SITE, TITLE, clean_line, clean_text
 
 #: Groups to show, and copies of each; pairs of sites to show; crawls to show, the last ones.
 GROUPS, PAGES_OF_GROUP, FLOWS, _LAST_CRAWLS = 100, 20, 100, 50
+#: Originals whose site is remembered.
+_REMEMBERED = 50_000
 #: Kinds of copies that share the title of their original.
 _SAME_TITLE = ("identical", "near", "same_title")
 _UNJUDGED = "unjudged/"
@@ -54,18 +44,21 @@ def gather(store: PageStore, *, rows: int = 2000, watch: Watch = unwatched) -> R
     figures = Figures(store, rows)
     for record, evidence in with_evidence(store, watch):
         figures.add(record, evidence)
-    largest = figures.largest(GROUPS)
+    originals, copies = figures.census.groups()
+    order = np.lexsort((originals, -copies))[:GROUPS]  # the largest first, then the oldest
+    largest = dict(zip(originals[order].tolist(), copies[order].tolist(), strict=True))
     members = _members(watch(store.records(), store.pages), largest)
     remembered = list(CRAWLS.read(store))
-    own = _parameters(store.recipe)
-    reader = PageReader(store, simplified=bool(own.get("simplified")) and _has_converter())
+    found = store.recipe.get("parameters")
+    parameters = dict(found) if isinstance(found, dict) else {}
+    reader = PageReader(store, simplified=bool(parameters.get("simplified")) and _has_converter())
     return Report(
         location=clean_text(store.location),
         method=clean_line(str(store.recipe.get("method", "")), SENTENCE),
-        parameters=_recipe_lines({**store.recipe, **decisions_of(store), **own}),
+        parameters=_recipe_lines({**store.recipe, **decisions_of(store), **parameters}),
         totals=figures.totals(),
-        kinds=figures.by_kind(),
-        passed=figures.by_passed(),
+        kinds=figures.kinds(),
+        passed=figures.passed(),
         flows=figures.flows(),
         groups=tuple(_group(reader, id, largest[id], members[id]) for id in largest),
         pairs=choose_pairs(figures.candidates.ids(), reader),
@@ -73,8 +66,79 @@ def gather(store: PageStore, *, rows: int = 2000, watch: Watch = unwatched) -> R
         unjudged=count_reasons(remembered),
         crawls=tuple(map(_crawl_line, reversed(remembered[-_LAST_CRAWLS:]))),
         remembered=len(remembered),
-        language=figures.language(),
     )
+
+
+class Figures:
+    """The counts of a report. Add every record once, by id."""
+
+    def __init__(self, store: PageStore, rows: int) -> None:
+        """``rows``: how many of the newest copies to remember."""
+        self.census = Census()
+        self.newest: deque[int] = deque(maxlen=rows)
+        self.candidates = PairCandidates()
+        self._store = store
+        self._saved = self._measured = 0
+        self._sites: set[str] = set()
+        #: Copies by their site and the site of their original.
+        self._flow: Counter[tuple[str, str]] = Counter()
+        self._site_of_id = lru_cache(_REMEMBERED)(self._find_site)
+
+    def add(self, record: Record, evidence: Evidence | None) -> None:
+        """Count a page."""
+        self.census.add(record, evidence)
+        site = site_of(record.url) or NO_SITE
+        self._sites.add(site)
+        if record.original != record.id:
+            self.newest.append(record.id)
+            if evidence is not None:
+                self._saved += evidence.letters
+                self._measured += 1
+            self._flow[site, self._site_of_id(record.original)] += 1
+            self.candidates.add(kind_of(evidence), record.similarity, record.id)
+        elif record.is_original and evidence is not None and evidence.like and evidence.likeness in PASSED:
+            self.candidates.add(f"{evidence.likeness} passed", evidence.similarity, record.id)
+
+    def _find_site(self, id: int) -> str:
+        record = self._store.record(id)
+        return GONE if record is None else site_of(record.url) or NO_SITE
+
+    def totals(self) -> Totals:
+        """Return the totals."""
+        census = self.census
+        return Totals(
+            pages=census.pages,
+            originals=census.originals,
+            copies=census.copies,
+            unjudged=census.unjudged,
+            passed=sum(self.passed().values()),
+            groups=len(census.groups()[0]),
+            sites=len(self._sites - {NO_SITE}),
+            saved=self._saved,
+            measured=self._measured,
+            first=int(census.first_seen),
+            last=census.last_seen(self._store),
+            size=self._store.size(),
+            rows=census.rows,
+            flows=len(self._flow),
+        )
+
+    def kinds(self) -> dict[str, int]:
+        """Count copies by kind."""
+        kinds: Counter[str] = Counter()
+        for likeness, copies in self.census.kinds.items():
+            kinds[likeness if likeness in COPIES else "unknown"] += copies
+        return {kind: kinds[kind] for kind in COPIES if kinds[kind]}
+
+    def passed(self) -> dict[str, int]:
+        """Count originals that resemble an earlier page, by kind."""
+        passed = self.census.passed
+        return {kind: passed[kind] for kind in PASSED if passed[kind]}
+
+    def flows(self) -> tuple[SiteFlow, ...]:
+        """Return who copies from whom, the most copies first."""
+        largest = sorted(self._flow.items(), key=lambda item: (-item[1], item[0]))[:FLOWS]
+        return tuple(SiteFlow(clean_line(one, SITE), clean_line(other, SITE), many) for (one, other), many in largest)
 
 
 def count_reasons(crawls: Sequence[Crawl]) -> dict[str, int]:
@@ -125,12 +189,6 @@ def _group(reader: PageReader, id: int, copies: int, members: list[Record]) -> G
     return Group(f"{id:016x}", clean_line(title, TITLE), line, copies, pages)
 
 
-def _parameters(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a recipe, if they are parameters."""
-    found = recipe.get("parameters")
-    return dict(found) if isinstance(found, dict) else {}
-
-
 def _recipe_lines(recipe: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple(
         (clean_line(str(name), SENTENCE), clean_line(value if isinstance(value, str) else json.dumps(value), SENTENCE))
@@ -146,111 +204,3 @@ def _has_converter() -> bool:
     except SettingsError:
         return False
     return True
-
-
-# Counts in one pass over the records.
-
-#: Originals whose site is remembered.
-_REMEMBERED = 50_000
-_KANA = re.compile("[\u3040-\u30ff]")
-#: Suffixes of hosts; the last one is 中国.
-_CHINESE_DOMAINS = frozenset(("cn", "tw", "hk", "mo", "中国", "xn--fiqs8s"))
-
-
-class Figures:
-    """The counts of a report. Add every record once, by id."""
-
-    def __init__(self, store: PageStore, rows: int) -> None:
-        """``rows``: how many of the newest copies to remember."""
-        self._store = store
-        self._census = Census()
-        self._saved = self._measured = self._chinese = 0
-        self.newest: deque[int] = deque(maxlen=rows)
-        self.candidates = PairCandidates()
-        self._sites: set[str] = set()
-        #: Copies by their site and that of their original.
-        self._flow: Counter[tuple[str, str]] = Counter()
-        self._site_of_id = lru_cache(_REMEMBERED)(self._find_site)
-
-    def add(self, record: Record, evidence: Evidence | None) -> None:
-        """Count a page."""
-        self._census.add(record, evidence)
-        self._chinese += is_chinese(evidence.title if evidence else "", record.url)
-        site = site_of(record.url) or NO_SITE
-        self._sites.add(site)
-        if record.original != record.id:
-            self._add_copy(record, site, evidence)
-        elif record.is_original and evidence is not None and evidence.like and evidence.likeness in PASSED:
-            self.candidates.add(f"{evidence.likeness} passed", evidence.similarity, record.id)
-
-    def _add_copy(self, record: Record, site: str, evidence: Evidence | None) -> None:
-        self.newest.append(record.id)
-        if evidence is not None:
-            self._saved += evidence.letters
-            self._measured += 1
-        self._flow[site, self._site_of_id(record.original)] += 1
-        self.candidates.add(kind_of(evidence), record.similarity, record.id)
-
-    def _find_site(self, id: int) -> str:
-        record = self._store.record(id)
-        return GONE if record is None else site_of(record.url) or NO_SITE
-
-    def totals(self) -> Totals:
-        """Return the totals."""
-        census = self._census
-        return Totals(
-            pages=census.pages,
-            originals=census.originals,
-            copies=census.copies,
-            unjudged=census.unjudged,
-            passed=sum(self.by_passed().values()),
-            groups=len(census.groups()[0]),
-            sites=len(self._sites - {NO_SITE}),
-            saved=self._saved,
-            measured=self._measured,
-            first=int(census.first_seen),
-            last=census.last_seen(self._store),
-            size=self._store.size(),
-            rows=census.rows,
-            flows=len(self._flow),
-        )
-
-    def language(self) -> str:
-        """Return the language of most pages."""
-        return "zh" if 2 * self._chinese > self._census.pages else "en"
-
-    def largest(self, many: int) -> dict[int, int]:
-        """Return the originals with most copies, and their number of copies; then the oldest first."""
-        originals, copies = self._census.groups()
-        first = np.lexsort((originals, -copies))[:many]
-        return dict(zip(originals[first].tolist(), copies[first].tolist(), strict=True))
-
-    def by_kind(self) -> dict[str, int]:
-        """Count copies by kind."""
-        kinds: Counter[str] = Counter()
-        for likeness, copies in self._census.kinds.items():
-            kinds[likeness if likeness in COPIES else "unknown"] += copies
-        return {kind: kinds[kind] for kind in COPIES if kinds[kind]}
-
-    def by_passed(self) -> dict[str, int]:
-        """Count originals that resemble an earlier page, by kind."""
-        passed = self._census.passed
-        return {kind: passed[kind] for kind in PASSED if passed[kind]}
-
-    def flows(self) -> tuple[SiteFlow, ...]:
-        """Return who copies from whom, the most copies first."""
-        largest = sorted(self._flow.items(), key=lambda item: (-item[1], item[0]))[:FLOWS]
-        return tuple(SiteFlow(clean_line(one, SITE), clean_line(other, SITE), many) for (one, other), many in largest)
-
-
-def is_chinese(title: str, url: str) -> bool:
-    """Whether a page seems Chinese: its title has Han characters and no kana, or its host is Chinese.
-
-    >>> is_chinese("渡口恢复通航", ""), is_chinese("渡し船は空でした", "")
-    (True, False)
-    >>> is_chinese("", "https://www.ferry.com.cn/1"), is_chinese("The ferry", "https://www.ferry.com.cn/1")
-    (True, False)
-    """
-    if title:
-        return bool(HAN_CHARACTER.search(title)) and not _KANA.search(title)
-    return site_of(url).partition(":")[0].rpartition(".")[2] in _CHINESE_DOMAINS

@@ -37,18 +37,13 @@ from scrapy_neardup.untrusted import escape_json, link
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-#: Rows that the table shows without JavaScript, and adds per step with it.
-ROWS = 50
 #: English words of the data where there is no site.
 _NO_SITES = {NO_SITE: "site.none", GONE: "site.gone"}
 
 
-def render_report(report: Report, language: str = "") -> str:
-    """Return the report as HTML, in its own language unless another one is named.
-
-    Equal data gives equal HTML under equal library versions.
-    """
-    words = Words(language or report.language)
+def render_report(report: Report, language: str = "en") -> str:
+    """Return the report as HTML. Equal data gives equal HTML under equal library versions."""
+    words = Words(language)
     #: The pairs that the page shows, by both URLs; of equal ones the first.
     pairs = reversed([*enumerate(report.pairs)])
     places = {(pair.page.url, pair.original.url): at for at, pair in pairs if pair.copy and pair.original}
@@ -61,9 +56,6 @@ def render_report(report: Report, language: str = "") -> str:
         "words": words,
         "say": partial(_say, words),
         "group_pages": PAGES_OF_GROUP,
-        "group_ids": groups,
-        "pair_places": places,
-        "static_rows": ROWS,
         "with_texts": sum(pair.has_texts for pair in report.pairs),
         "shared": Mark.SHARED,
     }
