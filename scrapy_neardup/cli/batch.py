@@ -55,7 +55,7 @@ examples:
   scrapy neardup batch 's3/*.warc.gz' -o verdicts.parquet --runner spark
 """,
 )
-def judge_archive(arguments: argparse.Namespace, config: Config) -> int:
+def batch_command(arguments: argparse.Namespace, config: Config) -> int:
     """Judge all records, and write the results; return 1 if a record was malformed."""
     import_library("pyarrow", "parquet", "scrapy neardup batch")
     from scrapy_neardup.batch.local import LocalRunner, plan

@@ -72,7 +72,7 @@ examples:
   scrapy neardup dedup old.jsonl -o kept.jsonl --id "" --store leveldb:///var/crawls/state
 """,
 )
-def deduplicate(arguments: argparse.Namespace, config: Config) -> int:
+def dedup_command(arguments: argparse.Namespace, config: Config) -> int:
     """Judge all records, and write those that pass; return 1 if a record was malformed."""
     output: str = arguments.output or "-"
     format = find_output_format(output)
