@@ -106,8 +106,6 @@ class PathSpider(scrapy.Spider):
 class OnceSpider(PathSpider):
     """Requests nothing that was requested before, by its JOBDIR if it has one."""
 
-    name = "once"
-
     async def start(self) -> Any:
         async for request in super().start():
             yield request.replace(dont_filter=False)
@@ -126,8 +124,6 @@ class EagerFilter(RFPDupeFilter):
 class ManyItemsSpider(PathSpider):
     """Yields three items a page, without content of their own: a record and its images."""
 
-    name = "many"
-
     def parse(self, response: Any, kind: str) -> Any:
         for number in range(3):
             yield {"name": f"{response.url} {number}", "url": response.url}
@@ -136,12 +132,53 @@ class ManyItemsSpider(PathSpider):
 class SectionSpider(PathSpider):
     """Yields the rows of a section page, with no more than they hold."""
 
-    name = "sections"
     fields: dict[str, str] = {}  # noqa: RUF012 - a spider's argument
 
     def parse(self, response: Any, kind: str) -> Any:
         for headline in response.css("h2::text").getall():
             yield {"headline": headline, **{name: value.format(response) for name, value in self.fields.items()}}
+
+
+class RecordsSpider(PathSpider):
+    """Yields the records of an API that answers in JSON."""
+
+    def parse(self, response: Any, kind: str) -> Any:
+        yield from json.loads(response.text)
+
+
+class CommentsSpider(PathSpider):
+    """Yields an article and its comments, the article first or ``last``; ``bare``: without its URL."""
+
+    last = True
+    bare = False
+
+    def parse(self, response: Any, kind: str) -> Any:
+        own = {"text": response.css("article p::text").getall()}
+        if not self.bare:
+            own |= {"url": response.url, "title": response.css("title::text").get()}
+        comments = [{"text": one} for one in response.css("li::text").getall()]
+        yield from [*comments, own] if self.last and not self.bare else [own, *comments]
+
+
+class VariedSpider(ManyItemsSpider):
+    """Yields one item a page, or by its path each article with its own HTML and URL, or three items of one article.
+
+    All callbacks take as many steps, so that items come in the order of their responses.
+    """
+
+    async def start(self) -> Any:
+        async for request in super().start():
+            yield request.replace(callback=self.parse)
+
+    def parse(self, response: Any, kind: str) -> Any:
+        if "/images/" in response.url:
+            yield from super().parse(response, kind)
+        elif "/articles/" in response.url:
+            for number, own in enumerate(response.text.split("<hr>")):
+                yield {"url": f"{response.url}/{number}", "html": own}
+            yield from ({"n": 1}, {"n": 2})
+        else:
+            yield {"url": response.url}
 
 
 class OwnContentSpider(scrapy.Spider):
@@ -153,6 +190,25 @@ class OwnContentSpider(scrapy.Spider):
     async def start(self) -> Any:
         for item in self.items:
             yield item
+
+
+class LargeItemsSpider(PathSpider):
+    """Yields items that bring pages of 200 kB, all at once, from ``start()`` or from small responses."""
+
+    count = 0
+    at_start = False
+
+    async def start(self) -> Any:
+        for number in range(self.count):
+            request = scrapy.Request(self.base + self.paths[0], dont_filter=True, cb_kwargs={"number": number})
+            yield self.item(number) if self.at_start else request
+
+    def parse(self, response: Any, number: int) -> Any:  # type: ignore[override]
+        yield self.item(number)
+
+    def item(self, number: int) -> dict[str, Any]:
+        html = f"<!-- takes 0.02 --><article>{f'Ferry number {number} sails. ' * 20}</article>"
+        return {"url": f"http://river.example/{number}", "html": html + " " * 200_000}
 
 
 class ReplaceCopies:
@@ -278,39 +334,6 @@ class BreakStore:
         return item
 
 
-class RecordsSpider(PathSpider):
-    """Yields the records of an API that answers in JSON."""
-
-    name = "records"
-
-    def parse(self, response: Any, kind: str) -> Any:
-        yield from json.loads(response.text)
-
-
-class CommentsSpider(PathSpider):
-    """Yields an article and its comments, the article first or last."""
-
-    name = "comments"
-    last = True
-
-    def parse(self, response: Any, kind: str) -> Any:
-        paragraphs = response.css("article p::text").getall()
-        comments = [{"text": one} for one in response.css("li::text").getall()]
-        own = {"url": response.url, "title": response.css("title::text").get(), "text": paragraphs}
-        yield from [*comments, own] if self.last else [own, *comments]
-
-
-class ArticleSpider(PathSpider):
-    """Yields an article without its URL, and then its comments."""
-
-    name = "article"
-
-    def parse(self, response: Any, kind: str) -> Any:
-        yield {"text": response.css("article p::text").getall()}
-        for one in response.css("li::text").getall():
-            yield {"text": one}
-
-
 def half_broken_extractor(html: str, url: str) -> str | None:
     """Of pages whose URL holds "new" nothing but the footer."""
     return FOOTER if "new" in url else html
@@ -363,53 +386,3 @@ class Held:
 
     def ended(self) -> None:
         self.held -= 1
-
-
-class InOrderSpider(PathSpider):
-    """All callbacks take as many steps, so that items come in the order of their responses."""
-
-    name = "in_order"
-
-    async def start(self) -> Any:
-        async for request in super().start():
-            yield request.replace(callback=self.parse)
-
-
-class VariedSpider(InOrderSpider):
-    """Yields one item a page, or by its path each article with its own HTML and URL, or three items of one article."""
-
-    name = "varied"
-
-    def parse(self, response: Any, kind: str) -> Any:
-        if "/articles/" in response.url:
-            for number, own in enumerate(response.text.split("<hr>")):
-                yield {"url": f"{response.url}/{number}", "html": own}
-            yield {"n": 1}
-            yield {"n": 2}
-        elif "/images/" in response.url:
-            for number in range(3):
-                yield {"name": f"{response.url} {number}", "url": response.url}
-        else:
-            yield from super().parse(response, kind)
-
-
-class LargeItemsSpider(PathSpider):
-    """Yields items that bring pages of 200 kB, all at once, from ``start()`` or from small responses."""
-
-    name = "large"
-    count = 0
-    at_start = False
-
-    async def start(self) -> Any:
-        for number in range(self.count):
-            if self.at_start:
-                yield self.item(number)
-            else:
-                yield scrapy.Request(self.base + self.paths[0], dont_filter=True, cb_kwargs={"number": number})
-
-    def parse(self, response: Any, number: int) -> Any:  # type: ignore[override]
-        yield self.item(number)
-
-    def item(self, number: int) -> dict[str, Any]:
-        html = f"<!-- takes 0.02 --><article>{f'Ferry number {number} sails. ' * 20}</article>"
-        return {"url": f"http://river.example/{number}", "html": html + " " * 200_000}

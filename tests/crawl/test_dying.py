@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.conftest import ROOT
-from tests.crawl.test_two_runs import PLYVEL
+from tests.crawl.conftest import PLYVEL, ROOT
 
 NEEDS_PLYVEL = pytest.mark.skipif(not PLYVEL, reason="no plyvel here")
 

@@ -100,8 +100,7 @@ def test_a_server_that_goes_while_a_crawl_is_at_work(news: Site, crawl: Crawl, t
             assert (found.count("duplicate"), found.count("server_gone"), found.count("errors")) == (11, 1, 0)
             assert "answers again" in found.log
         else:
-            assert found.paths[:2] == NEWS[:2]
-            assert found.count("unjudged/store_failed") == len(found.paths) - 2 > 0
+            assert found.count("unjudged/store_failed") == len(found.paths) - found.count("unique") > 0
             assert found.stats["finish_reason"] == "neardup_store_failed"
 
 
