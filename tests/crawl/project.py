@@ -21,11 +21,14 @@ from scrapy import signals
 from scrapy.dupefilters import RFPDupeFilter
 from scrapy.exceptions import DropItem
 from scrapy.extensions.feedexport import FileFeedStorage
+from scrapy.http import HtmlResponse
 from scrapy.utils.asyncio import is_asyncio_available
 
-from scrapy_neardup.crawl import turns
+from scrapy_neardup.crawl import turns, visits
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.memory import Memory
+from scrapy_neardup.server.engine import Redis
+from tests.build import story
 
 
 @dataclasses.dataclass
@@ -386,3 +389,57 @@ class Held:
 
     def ended(self) -> None:
         self.held -= 1
+
+
+# Three hosts that print the same articles, each in other words, in random order and without a network; for crawls on
+# a server that are killed.
+
+
+class Hosts:
+    """A downloader middleware that answers in the place of the hosts. The lease of a crawl is a tenth as long."""
+
+    LEASE = 6.0
+
+    def __init__(self) -> None:
+        Redis.lease = self.LEASE
+
+    def process_request(self, request: Any, spider: Any = None) -> Any:
+        host, _, family = request.url.removeprefix("http://").partition("/")
+        body = "".join(f"<p>{line}</p>" for line in [*story(int(family), 10), f"{host}转载，编辑部。"])
+        body = f"<html><head><title>标题{family}</title></head><body><article>{body}</article></body></html>"
+        return HtmlResponse(request.url, body=body.encode(), request=request)
+
+
+class HostsSpider(PathSpider):
+    articles = 0
+
+    async def start(self) -> Any:
+        urls = [f"http://{host}.example/{family}" for host in "abc" for family in range(self.articles)]
+        random.shuffle(urls)
+        for url in urls:
+            yield scrapy.Request(url, cb_kwargs={"kind": "dict"})
+
+
+class SlowDatabase:
+    """A later pipeline that takes its time, and notes which page of the state an item is."""
+
+    async def process_item(self, item: Any) -> Any:
+        ticket = visits._current.get()
+        item["id"] = ticket.page.reservation.record.id if ticket and ticket.page and ticket.page.reservation else 0
+        await asyncio.sleep(random.random() * 0.1)
+        return item
+
+
+class WholeFeed(FileFeedStorage):
+    """A feed that is there once it is stored."""
+
+    def __init__(self, uri: str, **more: Any) -> None:
+        super().__init__(uri.replace("whole://", "file://"), **more)
+
+    def open(self, spider: Any) -> Any:
+        Path(self.path).parent.mkdir(exist_ok=True)
+        return Path(f"{self.path}.part").open("wb")
+
+    def store(self, file: Any) -> None:
+        file.close()
+        Path(f"{self.path}.part").rename(self.path)

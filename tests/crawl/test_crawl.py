@@ -78,9 +78,9 @@ def test_fields_of_other_names_are_read_where_the_setting_says_and_their_lack_ha
 
 def test_a_request_opts_out_by_meta_and_a_crawl_by_a_setting(site: Site, run: Run) -> None:
     site.content |= dict.fromkeys(("/a", "/b", "/c"), html("bridge-zh"))
-    memory = {"NEARDUP_STORE": "memory:"}
-    jobs = (job(site, ["/a", "/b", "/c"], settings=one, optout=["/b"]) for one in (memory, {"NEARDUP_ENABLED": False}))
-    result, off = run(*jobs)
+    memory: dict[str, Any] = {"NEARDUP_STORE": "memory:"}
+    both = (memory, {"NEARDUP_ENABLED": False})
+    result, off = run(*(job(site, ["/a", "/b", "/c"], settings=one, optout=["/b"]) for one in both))
     assert (result.paths, result.count("opted_out"), result.count("pages")) == (["/a", "/b"], 1, 2)
     assert (len(off.items), off.count("pages")) == (3, 0)
 

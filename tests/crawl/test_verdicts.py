@@ -14,13 +14,9 @@ from scrapy.crawler import Crawler
 
 from scrapy_neardup import NearDupPipeline
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.layout import meta_key
-from scrapy_neardup.state.opening import close_store, open_store
-from scrapy_neardup.state.recipe import pack_recipe
-from tests.build import BAKERY, story
+from tests.build import BAKERY, set_extractor, story
 from tests.cli import run as run_command
 from tests.crawl.engineless import Passed, article, crawl_items
 from tests.crawl.pages import article as read_article
@@ -214,10 +210,7 @@ def test_a_line_says_that_a_threshold_was_changed(state: str, caplog: pytest.Log
 
 def test_another_version_that_reads_alike_is_warned_of_once(state: str, caplog: pytest.LogCaptureFixture) -> None:
     crawl_items(*NEWS, NEARDUP_STORE=state)
-    store = open_store(state, None)
-    recipe = {**store.recipe, "extractor": "visible prose and trafilatura 1.9 fast"}
-    store.write(Changes({meta_key("recipe"): pack_recipe(recipe)}))
-    close_store(store)
+    set_extractor(state, "visible prose and trafilatura 1.9 fast")
     for _ in range(2):
         found = crawl_items(*NEWS, NEARDUP_STORE=state)
         assert (found.items, found.count("unchanged")) == ([], 2)
