@@ -1,7 +1,8 @@
-"""The state that a command works on: where it is, how it is opened, and the pages in it that a user names."""
+"""The settings of a command, the state that it works on, and the pages in it that a user names."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
@@ -25,100 +26,45 @@ from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import STORES, existing_states, parse_url, states_near
 
+# Settings.
 
-@contextmanager
-def open_or_make_state(
-    url: str,
-    recipe: Mapping[str, Any] | None,
-    secret: Secret | None,
-    named_by: str = STORE,
-) -> Iterator[PageStore]:
-    """Open the state at a URL, and close it at the end. Without a recipe it must exist.
 
-    Like a crawl, it rolls back unsealed pages, and a line on standard error says so. Raises StoreMismatch that names
-    ``named_by`` if the state has another recipe.
+def config_of(arguments: argparse.Namespace, settings: BaseSettings) -> Config:
+    """Return the settings of the project, or those of the spider that ``--spider`` names."""
+    spider: str | None = getattr(arguments, "spider", None)
+    return Config.from_settings(settings_of(settings, spider) if spider else settings)
+
+
+def settings_of(settings: BaseSettings, spider_name: str) -> BaseSettings:
+    """Return the project's settings as the spider has them, with its state as NEARDUP_STORE.
+
+    A spider that was removed from the project has the project's settings, if its state exists. Raises SettingsError
+    for other names, and if the spider's class does not say which state is its own.
     """
-    store = open_store(url, recipe, named_by, secret)
-    try:
-        report_rollback(store)
-        yield store
-    finally:
-        close_store(store)
+    own, names = settings.copy(), get_spider_loader(settings).list()
+    if spider_name in names:
+        spider = get_spider_loader(settings).load(spider_name)
+        spider.update_settings(own)
+        own.set(SETTING, state_url(Config.from_settings(own), spider), "cmdline")
+        return own
+    config = Config.from_settings(own)
+    url = state_url(config, SimpleNamespace(name=spider_name))
+    has_own_state = url != state_url(config, SimpleNamespace(name=f"{spider_name}_"))
+    if not (has_own_state and existing_states(url)):
+        spiders = ", ".join(map(to_line, sorted(names)))
+        here = f"the spiders here are {spiders}" if names else "there is no spider here"
+        raise SettingsError(
+            f"--spider is {spider_name!r}, but {here}. Name one of them, or the state with --store URL."
+        )
+    own.set(SETTING, url, "cmdline")
+    return own
 
 
-@contextmanager
-def open_state(asked: str | None, config: Config) -> Iterator[PageStore]:
-    """Open an existing state for writing: the one at URL ``asked``, else that of the crawls here.
-
-    Raises StoreError if there is no state.
-    """
-    with open_or_make_state(find_state(asked, config), None, config.secret, _named_by(asked)) as store:
-        check_tools(store, say=warn)
-        yield store
-
-
-@contextmanager
-def snapshot_state(asked: str | None, config: Config, recipe: Mapping[str, Any] | None = None) -> Iterator[PageStore]:
-    """Open the same state as it is now, only for reading. A crawl may go on writing to it.
-
-    A line on standard error names the time, if a crawl is using the state or was killed.
-    """
-    store = open_snapshot(find_state(asked, config), recipe, _named_by(asked), config.secret)
-    try:
-        report_rollback(store)
-        check_tools(store, say=warn)
-        if sentence := _describe_snapshot(store):
-            warn(sentence)
-        yield store
-    finally:
-        close_store(store)
-
-
-@contextmanager
-def snapshot_if_exists(
-    asked: str | None, config: Config, recipe: Mapping[str, Any], *, needed: bool = False
-) -> Iterator[tuple[PageStore | None, str]]:
-    """Open the same state for reading, or return why there is none: it does not exist or has other settings.
-
-    A state that the user named or needs must exist.
-    """
-    with ExitStack() as stack:
-        store, why = None, ""
-        try:
-            store = stack.enter_context(snapshot_state(asked, config, recipe))
-        except (StoreError, SettingsError) as error:
-            if asked or needed:
-                raise
-            why = str(error)
-        yield store, why
-
-
-def report_rollback(store: PageStore) -> None:
-    """Write a line to standard error if the opening of the state rolled pages back."""
-    if store.rolled_back.pages:
-        warn(store.rolled_back.sentence())
-
-
-def _describe_snapshot(store: PageStore) -> str:
-    """Return when the snapshot was taken and how many pages are unsealed; nothing if nobody changes the state."""
-    unsealed = store.pending()
-    if not store.is_held and not unsealed.pages:
-        return ""
-    crawls = ", ".join(map(to_line, unsealed.crawls))
-    user = f"{crawls or 'another process'} is using it" if store.is_held else "nobody is using it"
-    future = "They become permanent when their feeds are stored."
-    if not store.is_held:
-        future = f"Crawl {crawls or 'unknown'} was killed or its feed was not stored: the next crawl rolls them back."
-    pages = f" Unsealed pages: {unsealed.pages:,}. {future}" if unsealed.pages else ""
-    return f"As of {utc_time(store.as_of)}, {user}.{pages}"
-
-
-def _named_by(asked: str | None) -> str:
-    return STORE if asked else SETTING
+# Which state.
 
 
 def find_state(asked: str | None, config: Config) -> str:
-    """Return the URL of an existing state.
+    """Return the URL of an existing state: ``asked``, else that of the crawls here.
 
     Raises StoreError if there is none, and SettingsError if it may be one of several.
     """
@@ -165,29 +111,98 @@ def describe_use(url: str) -> str:
     )
 
 
-def settings_of(settings: BaseSettings, spider_name: str) -> BaseSettings:
-    """Return the project's settings as the spider has them, with its state as NEARDUP_STORE.
+# An open state.
 
-    A spider that was removed from the project has the project's settings, if its state exists. Raises SettingsError
-    for other names, and if the spider's class does not say which state is its own.
+
+@contextmanager
+def open_or_make_state(
+    url: str,
+    recipe: Mapping[str, Any] | None,
+    secret: Secret | None,
+    named_by: str = STORE,
+) -> Iterator[PageStore]:
+    """Open the state at a URL, and close it at the end. Without a recipe it must exist.
+
+    Like a crawl, it rolls back unsealed pages, and a line on standard error says so. Raises StoreMismatch that names
+    ``named_by`` if the state has another recipe.
     """
-    own, names = settings.copy(), get_spider_loader(settings).list()
-    if spider_name in names:
-        spider = get_spider_loader(settings).load(spider_name)
-        spider.update_settings(own)
-        own.set(SETTING, state_url(Config.from_settings(own), spider), "cmdline")
-        return own
-    config = Config.from_settings(own)
-    url = state_url(config, SimpleNamespace(name=spider_name))
-    has_own_state = url != state_url(config, SimpleNamespace(name=f"{spider_name}_"))
-    if not (has_own_state and existing_states(url)):
-        spiders = ", ".join(map(to_line, sorted(names)))
-        here = f"the spiders here are {spiders}" if names else "there is no spider here"
-        raise SettingsError(
-            f"--spider is {spider_name!r}, but {here}. Name one of them, or the state with --store URL."
-        )
-    own.set(SETTING, url, "cmdline")
-    return own
+    store = open_store(url, recipe, named_by, secret)
+    try:
+        report_rollback(store)
+        yield store
+    finally:
+        close_store(store)
+
+
+@contextmanager
+def open_state(asked: str | None, config: Config) -> Iterator[PageStore]:
+    """Open an existing state for writing; see ``find_state``."""
+    with open_or_make_state(find_state(asked, config), None, config.secret, _named_by(asked)) as store:
+        check_tools(store, say=warn)
+        yield store
+
+
+@contextmanager
+def snapshot_state(asked: str | None, config: Config, recipe: Mapping[str, Any] | None = None) -> Iterator[PageStore]:
+    """Open the same state as it is now, only for reading. A crawl may go on writing to it.
+
+    A line on standard error names the time, if a crawl is using the state or was killed.
+    """
+    store = open_snapshot(find_state(asked, config), recipe, _named_by(asked), config.secret)
+    try:
+        report_rollback(store)
+        check_tools(store, say=warn)
+        if sentence := _describe_snapshot(store):
+            warn(sentence)
+        yield store
+    finally:
+        close_store(store)
+
+
+@contextmanager
+def snapshot_if_exists(
+    asked: str | None, config: Config, recipe: Mapping[str, Any], *, needed: bool = False
+) -> Iterator[tuple[PageStore | None, str]]:
+    """Open the same state for reading, or return why there is none: it does not exist or has other settings.
+
+    A state that the user named or needs must exist.
+    """
+    with ExitStack() as stack:
+        store, why = None, ""
+        try:
+            store = stack.enter_context(snapshot_state(asked, config, recipe))
+        except (StoreError, SettingsError) as error:
+            if asked or needed:
+                raise
+            why = str(error)
+        yield store, why
+
+
+def report_rollback(store: PageStore) -> None:
+    """Write a line to standard error if the opening of the state rolled pages back."""
+    if store.rolled_back.pages:
+        warn(store.rolled_back.describe_rollback())
+
+
+def _describe_snapshot(store: PageStore) -> str:
+    """Return when the snapshot was taken and how many pages are unsealed; nothing if nobody changes the state."""
+    unsealed = store.pending()
+    if not store.is_held and not unsealed.pages:
+        return ""
+    crawls = ", ".join(map(to_line, unsealed.crawls))
+    user = f"{crawls or 'another process'} is using it" if store.is_held else "nobody is using it"
+    future = "They become permanent when their feeds are stored."
+    if not store.is_held:
+        future = f"Crawl {crawls or 'unknown'} was killed or its feed was not stored: the next crawl rolls them back."
+    pages = f" Unsealed pages: {unsealed.pages:,}. {future}" if unsealed.pages else ""
+    return f"As of {utc_time(store.as_of)}, {user}.{pages}"
+
+
+def _named_by(asked: str | None) -> str:
+    return STORE if asked else SETTING
+
+
+# Pages.
 
 
 def find_pages(store: PageStore, urls: Iterable[str]) -> tuple[list[Record], list[str]]:

@@ -16,7 +16,7 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import PageJudgement, Reservation, Ruled, Ruling
 from scrapy_neardup.model import ROW, Kind, Page, Verdict
 from scrapy_neardup.page.item import Item, row_name, row_page
-from scrapy_neardup.page.source import LIMIT_REASONS, PageSource, UnreadPage
+from scrapy_neardup.page.source import LIMIT_REASONS, TEXT_CURE, PageSource, UnreadPage
 from scrapy_neardup.untrusted import line_logger, one_line
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Judge:
                 "none of them. Each is a row, which is compared with no other page and dropped only if it comes again "
                 "unchanged. %s. If all are one article, give them the page's URL. (Further rows are only counted.)",
                 page.verdict.sentence(),
-                self._source.text_cure(fields),
+                TEXT_CURE,
             )
         return page
 

@@ -124,7 +124,7 @@ def log_opening(store: PageStore, config: Config, notes: Notes, job: str) -> Non
         store.pages,
     )
     if rolled_back.pages:
-        logger.warning("%s", rolled_back.sentence())
+        logger.warning("%s", rolled_back.describe_rollback())
     if job:
         log_not_requested(store, notes, job, is_over=False)
 

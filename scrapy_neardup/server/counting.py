@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -134,33 +134,27 @@ class SharedBoilerplate(BoilerplateCounts):
             self.count_entries(entries)
             many = len(entries)
 
-    def write(self, *, sync: bool, along: Mapping[bytes, bytes] | None = None) -> None:
-        """Write the blocks, unless somebody has since we read them: they or the stream have all counts then.
-
-        ``along``: rows to write in any case.
-        """
-        redis, puts = self._redis, dict(along or {})
+    def write(self, *, sync: bool) -> None:
+        """Write the blocks, unless somebody has since we read them: they or the stream have all counts then."""
+        redis = self._redis
         if self._knows_secret():
             self._publish_all()
-        blocks: dict[bytes, bytes] = {}
-        if redis.fetch(COUNTED) == self._blocks_position:
-            if self._knows_secret():
-                self._catch_up()
-            blocks = self.changes().puts
-        if not blocks and not puts:
+        if redis.fetch(COUNTED) != self._blocks_position:
             return
-        counted = {COUNTED: self.stream_position} if blocks else {}
-        redis.read_set = {COUNTED: self._blocks_position} if blocks else {}
+        if self._knows_secret():
+            self._catch_up()
+        blocks = self.changes().puts
+        if not blocks:
+            return
+        redis.read_set = {COUNTED: self._blocks_position}
         try:
-            redis.write(Changes({**blocks, **counted, **puts}), sync=sync)
+            redis.write(Changes({**blocks, COUNTED: self.stream_position}), sync=sync)
         except OvertakenError:
-            redis.read_set = {}
-            redis.write(Changes(puts), sync=sync)
-        else:
-            self._blocks_position = counted.get(COUNTED, self._blocks_position)
-            self.counts.saved()
+            return
         finally:
             redis.read_set = None
+        self._blocks_position = self.stream_position
+        self.counts.saved()
 
 
 def pack_notes(crawler: bytes, notes: Sequence[Note]) -> bytes:

@@ -28,7 +28,7 @@ GIVEN_UP = b"!"
 PENDING = b"w"
 #: and the stream of counted sentences.
 STREAM = b"+"
-_BY_TIME, _BY_CRAWL = b"reo", b"jd"
+_BY_TIME, _BY_CRAWL = b"re", b"jdo"
 _ID, _PAIR = 9, 17
 #: Length of a row of postings.
 _POSTING = 14

@@ -10,8 +10,8 @@ from scrapy_neardup.server.counting import SharedBoilerplate
 from scrapy_neardup.server.engine import Redis
 from scrapy_neardup.server.layout import pending_name
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.expiry import Cursors, Expiry
-from scrapy_neardup.state.journal import Journal, Pending, RolledBack, pending_in
+from scrapy_neardup.state.expiry import Expiry
+from scrapy_neardup.state.journal import Journal, UnsealedPages, pending_in
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import Postings
 from scrapy_neardup.state.record import Record
@@ -57,8 +57,8 @@ class SharedJournal(Journal):
 
     batch = BATCH
 
-    def __init__(self, rows: RedisStore, cursors: Cursors) -> None:
-        super().__init__(rows, cursors)
+    def __init__(self, rows: RedisStore, expiry: Expiry) -> None:
+        super().__init__(rows, expiry)
         self._redis = rows.kv
 
     def take_over(self, generation: int) -> bool:
@@ -106,8 +106,8 @@ class RedisStore(PageStore):
         self.clock.newest = layout.last_id(newest[0]) if newest else 0
         self._postings = PostingRows(kv)
         self._boilerplate = self.boilerplate = SharedBoilerplate(self, kv)
-        self.journal = SharedJournal(self, self._cursors)
-        self._expiry = Expiry(self, self._cursors, self.journal.is_unsealed)
+        self._expiry = Expiry(self)
+        self.journal = SharedJournal(self, self._expiry)
 
     @property
     def pages(self) -> int:
@@ -124,13 +124,13 @@ class RedisStore(PageStore):
             if key not in changes.puts and key not in changes.deletes:
                 changes.sights[key] = layout.pack_seen(page.id, seconds)
 
-    def note_rollback(self, rolled_back: RolledBack) -> None:
+    def note_rollback(self, rolled_back: UnsealedPages) -> None:
         super().note_rollback(rolled_back)
         self.is_held = any(
             self.leases.is_held_by_others(layout.last_id(key)) for key, _ in self.kv.scan(layout.GENERATIONS)
         )
 
-    def pending(self) -> Pending:
+    def pending(self) -> UnsealedPages:
         """Return the unsealed pages of the crawls that the state knows."""
         return pending_in(self.kv)
 
@@ -141,6 +141,6 @@ class RedisStore(PageStore):
         if not self._closed:
             self._closed = True
             try:
-                self.boilerplate.write(sync=True, along=self._cursors.unwritten())
+                self.boilerplate.write(sync=True)
             finally:
                 self.kv.close()

@@ -2,8 +2,8 @@
 
     python -m tests.crawl.run JOB.json
 
-JOB.json: {"crawls": [{"spider", "arguments", "settings"}], "reactor": asyncio|select|none, "out": path}, or for a command
-of Scrapy that prints to a file: {"command": ["crawl", …], "out": path}
+JOB.json: {"crawls": [{"spider", "arguments", "settings"}], "reactor": asyncio|select|none, "out": path}. A command of
+Scrapy prints to a file: {"command": ["crawl", …], "out": path}
 """
 
 from __future__ import annotations

@@ -266,10 +266,9 @@ def test_what_was_dropped_wrongly_is_listed_and_put_back_also_in_a_state_that_wa
     assert {one["crawl"] for one in found} == {"articles"}
     assert all(one["title"] and one["when"] and one["similarity"] > 0.8 for one in found)
 
-    assert run_command("dropped", "--last", "-o", tmp_path / "dropped.csv", "--store", state) == 0
-    assert run_command("keep", "--from", tmp_path / "dropped.csv", "--store", state) == 0
+    assert run_command("keep", "--last", "--store", state) == 0
     assert run_command("export", "-o", tmp_path / "state.gz", "--store", state) == 0
-    assert run_command("import", tmp_path / "state.gz", "--store", elsewhere) == 0
+    assert run_command("merge", tmp_path / "state.gz", "--store", elsewhere) == 0
     for place in (state, elsewhere):
         third, fourth = (crawl_items(port, tea, *lost, NEARDUP_STORE=place) for _ in range(2))
         assert third.items == lost, "exactly these"

@@ -29,7 +29,7 @@ from scrapy_neardup.server.store import RedisStore, SharedJournal
 from scrapy_neardup.server.transaction import Note
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.expiry import Bounds
-from scrapy_neardup.state.journal import RolledBack
+from scrapy_neardup.state.journal import UnsealedPages
 from scrapy_neardup.state.opening import close_store, open_at, open_store, url_of
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import parse_url
@@ -83,7 +83,7 @@ def test_what_another_crawler_is_at_work_on_is_not_rolled_back(opening: Open) ->
     page = put(one, URL, 5, generation=crawl)
     time.sleep(3 * one.leases.seconds)  # it is renewed
     other = opening()
-    assert other.rolled_back == RolledBack(0, ())
+    assert other.rolled_back == UnsealedPages(0, ())
     assert other.is_held
     assert other.find(URL) == page
     assert (other.pending().pages, other.pending().crawls, other.is_pending(page.id)) == (1, ("one",), True)
@@ -98,13 +98,13 @@ def test_what_a_crawler_that_is_no_more_had_not_sealed_is_rolled_back_once_its_l
     sealed, lost = put(one, URL, generation=crawl), put(one, f"{URL}?lost", 5, generation=crawl)
     one.seal(crawl, [sealed.id])
     stops(one)
-    assert opening().rolled_back == RolledBack(0, ())
+    assert opening().rolled_back == UnsealedPages(0, ())
     time.sleep(1.5 * one.leases.seconds)
     other = opening()
-    assert other.rolled_back == RolledBack(1, ("one",))
+    assert other.rolled_back == UnsealedPages(1, ("one",))
     assert [record.url for record in other.records()] == [URL]
     assert other.postings(5, 9) == []
-    assert opening().rolled_back == RolledBack(0, ())
+    assert opening().rolled_back == UnsealedPages(0, ())
     for write in (
         lambda: one.seal(crawl, [lost.id]),
         lambda: put(one, f"{URL}?late", generation=crawl),
@@ -123,7 +123,7 @@ def test_a_crawler_whose_lease_has_ended_goes_on_if_nobody_took_it(opening: Open
     time.sleep(1.5 * one.leases.seconds)
     one.seal(crawl, [page.id])
     later = put(one, f"{URL}?later", generation=crawl)
-    assert opening().rolled_back == RolledBack(0, ())
+    assert opening().rolled_back == UnsealedPages(0, ())
     one.seal(crawl, [later.id])
     assert one.end(crawl) == 0
 
@@ -155,7 +155,7 @@ def test_who_is_killed_while_taking_back_is_followed_by_another(opening: Open, m
     time.sleep(1.5 * one.leases.seconds)
     with pytest.raises(StoreError, match="others rolled back"):  # or it would seal what is left, and think it all
         killed.seal(crawl, [record.id for record in killed.records()])
-    assert opening().rolled_back == RolledBack(1, ("one",))
+    assert opening().rolled_back == UnsealedPages(1, ("one",))
 
 
 @pytest.mark.parametrize("bounds", [Bounds(max_pages=1), Bounds(ttl=0.01)])
@@ -475,7 +475,7 @@ def test_a_project_grows_from_a_file_onto_a_server_and_back(
     assert run("dropped", "--store", there) == 0
     assert run("export", "--store", there, "-o", tmp_path / "pages.gz") == 0
     again = redis_server.url(redis_server.new_state())
-    assert run("import", tmp_path / "pages.gz", "--store", again) == 0
+    assert run("merge", tmp_path / "pages.gz", "--store", again) == 0
     assert read_records(again) == read_records(here)
 
 
