@@ -62,7 +62,7 @@ def _constants(count: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint3
 # For each byte value the signs of its eight bits: +1 or -1, the highest bit first.
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float64) * 2 - 1
 _OFFSETS = np.arange(8) * 256
-#: Rows of bits whose sum fits a byte.
+#: Rows of bits; their sum fits a byte.
 _ROWS = 255
 
 
