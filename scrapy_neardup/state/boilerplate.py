@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.records import PageRows
 from scrapy_neardup.state.sentence_counts import BLOCKS, IN_BLOCK, Recurrence, Sentences
@@ -332,6 +332,14 @@ def _form(site: str, hashes: Keyed) -> int:
     return hashes.short(f"forms {site}")
 
 
+def read_counts(rows: Iterable[Row]) -> Counts:
+    """Return the counts in rows of a state. Raises ValueError."""
+    counts = Counts()
+    for key, packed in rows:
+        counts.load(layout.unpack_block(key), packed)
+    return counts
+
+
 #: Pages between writes of the counts. A kill loses the counts of these pages at most.
 _COUNTS_EVERY = 5000
 
@@ -356,13 +364,10 @@ class BoilerplateCounts:
 
     def load(self) -> Counts:
         """Return the counts that are written. Raises StoreDamaged."""
-        found = Counts()
         try:
-            for key, packed in self._kv.scan(b"b"):
-                found.load(layout.unpack_block(key), packed)
+            return read_counts(self._kv.scan(b"b"))
         except ValueError as error:
             raise self._kv.damaged(str(error)) from None
-        return found
 
     def note(self, sentences: Sentences, site: str, *, everywhere: bool, page: int | None) -> None:
         """See ``PageStore.note``."""

@@ -306,9 +306,9 @@ class PageStore(PageRows):
         """Count a page of a site, and whether it is a form: a template of the site with other names or numbers."""
         self._boilerplate.note_form(site, in_form=in_form)
 
-    def counted(self) -> dict[int, bytes]:
-        """Return the blocks of the counts by number, for ``Counts.load``."""
-        return self._boilerplate.counts.blocks()
+    def counted(self) -> dict[bytes, bytes]:
+        """Return the rows of the counts, also of those that are not written yet."""
+        return {layout.block_key(block): packed for block, packed in self._boilerplate.counts.blocks().items()}
 
     def add_counts(self, counts: Counts, in_both: int = 0) -> None:
         """Add counts of another state and write them; ``in_both``: an upper bound for pages that both have counted."""
