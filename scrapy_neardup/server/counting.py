@@ -70,7 +70,7 @@ class SharedBoilerplate(BoilerplateCounts):
     def note(self, sentences: Sentences, site: str, *, everywhere: bool, page: int | None) -> None:
         """See ``PageStore.note``."""
         own = np.array([] if page is None else [page], np.uint32)
-        if not self.counts.stood_on(own, site, self._rows.hashes).any():
+        if not self.counts.on_site(site, self._rows.hashes).stood_here(own).any():
             self._add_note(Note(np.concatenate((sentences, own)), site, everywhere))
 
     def note_form(self, site: str, *, in_form: bool) -> None:
@@ -102,11 +102,11 @@ class SharedBoilerplate(BoilerplateCounts):
             self._redis.link.run(program)
 
     def _count_here(self, note: Note) -> None:
-        hashes = self._rows.hashes
+        counts = self.counts.on_site(note.site, self._rows.hashes)
         if note.sentences is None:
-            self.counts.note_form(note.site, hashes, in_form=note.yes)
+            counts.note_form(in_form=note.yes)
         else:
-            self.counts.note(note.sentences, note.site, hashes, everywhere=note.yes)
+            counts.note(note.sentences, everywhere=note.yes)
 
     def count_entries(self, entries: Entries) -> None:
         """Count what others published, in the order of the stream. Raises StoreDamaged."""

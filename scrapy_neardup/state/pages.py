@@ -283,7 +283,7 @@ class PageStore(PageRows):
 
     def on_site(self, site: str) -> CountsOfSite:
         """Return the counts of a site; see ``site_of``. The name may be empty."""
-        return CountsOfSite(self._boilerplate.used, site, self.hashes)
+        return self._boilerplate.used.on_site(site, self.hashes)
 
     def use_exact_counts(self, counts: PageCounts) -> None:
         """Count and judge pages with these counts, which are never written; and from now on erase no record.

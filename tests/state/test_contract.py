@@ -29,7 +29,7 @@ from scrapy_neardup.kv.memory import Temporary
 from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.state import boilerplate, journal, layout
 from scrapy_neardup.state import records as base
-from scrapy_neardup.state.boilerplate import ALL_PAGES, _of_site, read_counts
+from scrapy_neardup.state.boilerplate import ALL_PAGES, number_of_site, read_counts
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import close_store, memory_state, open_at, open_rows, open_store
 from scrapy_neardup.state.pages import PageStore
@@ -391,7 +391,7 @@ def common(store: PageStore, sentences: Sentences = MENU, site: str = SITE) -> l
 
 def places(store: PageStore, sentences: Sentences = MENU) -> list[int]:
     """The blocks that hold the counts of these sentences, in either table, and the count of the pages of the site."""
-    here = _of_site(np.append(sentences, ALL_PAGES), SITE, store.hashes)
+    here = store.hashes.halves(np.append(sentences, ALL_PAGES), number_of_site(SITE, store.hashes))
     return sorted({*(here % _BUCKETS // IN_BLOCK).tolist(), *(BLOCKS + sentences % _BUCKETS // IN_BLOCK).tolist()})
 
 
