@@ -126,15 +126,6 @@ def test_a_page_that_passed_is_beside_the_one_that_it_is_like() -> None:
 
 
 PIECES = ["渡口恢复通航", "The ferry sails, at last", "Ｔhe FERRY sails at last", "船票两块钱", "3.5", "…", "\u202e"]
-    "渡口恢复通航",
-    "The ferry sails, at last",
-    "Ｔhe FERRY sails at last",
-    "船票两块钱",
-    "3.5",
-    "…",
-    " ",
-    "\u202e",
-]
 ENDS = ["。", ". ", "!\n", "\r\n", "\u2028", "”\x07 "]
 _texts = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(ENDS)).map("".join), max_size=8).map("".join)
 
