@@ -188,9 +188,9 @@ def test_boilerplate_and_templates_come_from_the_state(found: Found, folder: Pat
     assert (marks(alone["a"]), alone["store"], bool(alone["why_no_store"])) == ([FOOTER], None, True)
     assert (marks(answer["a"]), marks(answer["b"], "boilerplate")) == ([], [FOOTER])
     assert found("pears", "footer.txt")["reason"] == "boilerplate"
-    for pair in ((PEAR, "pears"), (new, "pears"), ("one.txt", "one.txt", "--a-url", PEAR, "--b-url", PEAR)):
-        features = {one["name"]: one["value"] for one in found(*pair)["features"]}
-        assert 0.4 < features["forms"] < 0.6, pair
+    for names in ((PEAR, "pears"), (new, "pears"), ("one.txt", "one.txt", "--a-url", PEAR, "--b-url", PEAR)):
+        features = {one["name"]: one["value"] for one in found(*names)["features"]}
+        assert 0.4 < features["forms"] < 0.6, names
 
 
 def test_no_state_is_used_if_none_fits(found: Found, state: str) -> None:

@@ -54,8 +54,8 @@ def test_workers_that_end_out_of_order_write_the_same_bytes(folder: Path, tag: l
             f"NEARDUP_WORKERS={workers} NEARDUP_SECRET={'secret' * 3} NEARDUP_MAX_SECONDS=60 NEARDUP_EXTRACTOR={SLOW}"
         )
         settings = [word for value in values.split() for word in ("-s", value)]
-        arguments = ("pages", "feed.jsonl", *tag, "-o", out, "--rejects", rejects, "--json", *settings)
-        done = run_scrapy("dedup", *arguments, cwd=folder)
+        files: list[str | Path] = ["pages", "feed.jsonl", "-o", out, "--rejects", rejects]
+        done = run_scrapy("dedup", *files, *tag, "--json", *settings, cwd=folder)
         assert done.returncode == 1, done.stderr
         written = re.sub(rb'"(similar_id|first_seen)": "[^"]+"', rb'"\1": ""', out.read_bytes())  # they hold times
         found.append((written, rejects.read_bytes(), done.stdout.replace(f"{workers}.", ""), done.stderr))
