@@ -47,6 +47,9 @@ TEXTS = {
     "another": OTHER,
     "third": story(3, 40),
     "excerpt": TEXT[:12],
+    # All of the first page and 80 % more: neither is a copy of the other by the method.
+    "longer": [*TEXT, *story(4, 32)],
+    "longer2": [*TEXT, *story(5, 32)],
     # One article on five hosts, each time a little different.
     **{name: [*TEXT[:29], f"{name}的编辑部供稿。"] for name in ("wire", "paper", "times", "blog", "late")},
 }
@@ -158,6 +161,20 @@ a manual copy waits for its original
 two better pages wait for each other, and a worse one for none
     policy times paper; WIRE unique; reserve PAPER better wire; TIMES waits paper; BLOG duplicate wire; commit PAPER;
     TIMES better paper
+updates pass after a longer page with the same text
+    FIRST unique; LONGER unique; FIRST+ updated; FIRST++ updated; FIRST++ unchanged first
+whatever counts as a copy
+    FIRST unique; also_copies excerpt; LONGER unique; FIRST+ updated; FIRST++ updated; FIRST++ unchanged first
+and whichever page is preferred
+    FIRST unique; policy longer; LONGER unique; FIRST+ updated; policy longest; FIRST++ updated; FIRST++ unchanged first
+a page elsewhere that takes over each version drops no later one
+    FIRST unique; LONGER unique; FIRST+ updated; LONGER+ updated; FIRST++ updated; LONGER++ updated; FIRST+++ updated
+an old page that takes over an article is newer than the article
+    LONGER=THIRD unique; FIRST unique; LONGER updated; FIRST+ updated
+a page that becomes a copy of an older one is a duplicate
+    LONGER unique; ANOTHER unique; LONGER2 unique; ANOTHER=FIRST duplicate longer
+a delivered copy stays one when its original is updated
+    drops no; FIRST unique; COPY duplicate first; FIRST+ updated; COPY=FIRST duplicate first
 better pages that are withdrawn leave their places to those before them
     policy times paper; WIRE unique; PAPER better wire; TIMES better paper; withdraw TIMES; TIMES better paper;
     withdraw TIMES; withdraw PAPER; LATE duplicate wire
@@ -196,7 +213,7 @@ def do(store: PageStore, what: str, names: list[str], settings: dict[str, Any]) 
         settings["also_copies"] = frozenset(map(Likeness, names))
     else:
         assert what == "policy"
-        settings["policy"] = tuple(f"{name}.example" for name in names) or "first"
+        settings["policy"] = names[0] if names == ["longest"] else tuple(f"{name}.example" for name in names) or "first"
 
 
 def settle(detector: Detector, what: str, reservation: Reservation | None, wanted: Page) -> None:
