@@ -21,7 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from scrapy_neardup.cli.command import parse_method
+from scrapy_neardup.cli.measure import parse_method
 from scrapy_neardup.cli.output import format_table
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.lab.documents import DocumentReader

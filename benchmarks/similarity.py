@@ -22,7 +22,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.cli.command import parse_method
+from scrapy_neardup.cli.measure import parse_method
 from scrapy_neardup.cli.output import format_table
 from scrapy_neardup.lab.documents import DocumentReader
 from scrapy_neardup.lab.evaluate import make_judge, open_empty_store, replay

@@ -14,7 +14,7 @@ from scrapy_neardup.ages import parse_duration
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judge.policy import FIRST, POLICIES, KeepPolicy, Policy, make_preference
 from scrapy_neardup.methods import Method, make_method
-from scrapy_neardup.methods.cascade.parameters import ARTICLE, CATALOGUE, METHOD, PROFILES
+from scrapy_neardup.methods.cascade.parameters import ARTICLE, METHOD, PROFILES
 from scrapy_neardup.model import Kind, Likeness, Verdict
 from scrapy_neardup.page.extraction import Extractor, HtmlReader
 from scrapy_neardup.page.limits import MAX_TEXT
@@ -129,15 +129,6 @@ def _secret(name: str, value: Any) -> Secret | None:
     return Secret.shared(value) if _text(name, value) else None
 
 
-def _dry_run(name: str, value: Any) -> str:
-    if value == TAG:
-        return TAG
-    try:
-        return PASS if boolean(name, value) else ""
-    except SettingsError:
-        raise _refusal(name, value, "True, False, or 'tag', which writes the verdict into each item") from None
-
-
 def _keep(name: str, value: Any) -> Keep:
     return Keep(_choice(*(keep.value for keep in Keep))(name, getattr(value, "value", value)))
 
@@ -225,8 +216,9 @@ class Config:
     #: Who shares the default state: ``"spider"`` gives each spider its own state, ``"project"`` gives all spiders of
     #: the project one state.
     scope: str = _setting(_choice("project", "spider"), "spider")
-    #: Judge pages, drop nothing, and leave the state as it is. With ``"tag"`` each item also gets its verdict.
-    dry_run: str = _setting(_dry_run, "")
+    #: Judge pages, drop nothing, and leave the state as it is. With ``DROP_DUPLICATES = False`` each item gets its
+    #: verdict.
+    dry_run: bool = _setting(boolean, False)
     #: A secret of at least 16 characters for the hashes of the state. States with the same secret can be merged. By
     #: default each state draws its own.
     secret: Secret | None = _setting(_secret, None)
@@ -244,9 +236,6 @@ class Config:
     #: Which field of an item holds the ``url``, ``title``, ``keywords``, ``description``, ``text``, ``html``. ``part``
     #: names the field that distinguishes several articles of one page; by default none does.
     fields: Mapping[str, str] = _setting(_fields, DEFAULT_FIELDS)
-    #: Several items of one response without text and URL are rows of a listing, and each row is judged by itself. With
-    #: ``False`` all items of a response are one article.
-    listings: bool = _setting(boolean, True)
     #: The field of an item that holds the verdict. A ``scrapy.Item`` must declare it.
     tag_field: str = _setting(_text, "neardup")
     #: A page with fewer letters and digits is not judged (``too_short``).
@@ -295,16 +284,6 @@ class Config:
             parse_url(placeholders_checked(config.store))
         config.make_extractor()
         return config
-
-    @property
-    def tags_all(self) -> bool:
-        """Whether every item gets a tag."""
-        return not self.drop or self.dry_run == TAG
-
-    @property
-    def drops_catalogue(self) -> bool:
-        """Whether product pages are dropped, against our advice to tag them."""
-        return self.profile == CATALOGUE and self.drop and not self.dry_run
 
     @property
     def also_copies(self) -> frozenset[Likeness]:

@@ -9,7 +9,6 @@ folder; ``run_process`` does so in a process of its own, which takes a second.
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import os
@@ -23,7 +22,8 @@ import pytest
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
-from scrapy_neardup.cli import load
+from scrapy_neardup.cli import load, make_parser
+from scrapy_neardup.cli.opening import config_of
 from scrapy_neardup.errors import NearDupError
 
 Completed = subprocess.CompletedProcess[str]
@@ -53,12 +53,8 @@ class Invoke(Protocol):
 
 def run(command: str, *arguments: str | Path, **settings: Any) -> int:
     """Run a command in this process; returns the exit code."""
-    found = load(command)
-    parser = argparse.ArgumentParser(prog=f"scrapy neardup {command}", allow_abbrev=False)
-    found.add_arguments(parser)
-    parsed = parser.parse_args([str(one) for one in arguments])
-    parsed.settings = Settings(settings)
-    return found.run(parsed)
+    parsed = make_parser(command).parse_args([str(one) for one in arguments])
+    return load(command).run(parsed, config_of(parsed, Settings(settings)))
 
 
 def run_safely(command: str, *arguments: str | Path, **settings: Any) -> int:

@@ -25,7 +25,7 @@ def test_the_way_of_an_item_has_eight_modules_at_most_and_each_is_there() -> Non
     way = section("The way of an item").split("```")[1]
     stations = re.findall(r"\b((?:crawl|page|judge)/\w+)", way)
     assert len(set(stations)) == len(stations)
-    between = stations[: stations.index("crawl/ledger") + 1]
+    between = stations[: stations.index("crawl/delivery") + 1]
     assert between[0] == "crawl/middleware"
     assert len([one for one in between if one != "judge/matching"]) <= 8
     for station in stations:

@@ -65,7 +65,7 @@ READ: dict[str, list[tuple[Any, Any]]] = {
         ("leveldb:///srv/%(name)s/%20%(run)03d", "leveldb:///srv/%(name)s/%20%(run)03d"),
     ],
     "NEARDUP_SCOPE scope": [("project", "project")],
-    "NEARDUP_DRY_RUN dry_run": [(True, "pass"), ("0", ""), ("tag", "tag")],
+    "NEARDUP_DRY_RUN dry_run": [(True, True), ("0", False)],
     "NEARDUP_SECRET secret": [("what several states share", Secret.shared("what several states share")), ("", None)],
     "NEARDUP_METHOD method": [(OWN_METHOD, OWN_METHOD), (NSHash, OWN_METHOD), ("cascade", "cascade")],
     "NEARDUP_PARAMETERS parameters": [
@@ -77,7 +77,6 @@ READ: dict[str, list[tuple[Any, Any]]] = {
         ({"text": "body"}, {**DEFAULT_FIELDS, "text": "body"}),
         ('{"url": "link", "title": "h1"}', {**DEFAULT_FIELDS, "url": "link", "title": "h1"}),
     ],
-    "NEARDUP_LISTINGS listings": [("False", False)],
     "NEARDUP_TAG_FIELD tag_field": [("copy", "copy")],
     "NEARDUP_MIN_LETTERS min_letters": [(100, 100), ("100", 100)],
     "NEARDUP_MAX_HTML max_html": [(10_000, 10_000)],
@@ -103,7 +102,6 @@ READ: dict[str, list[tuple[Any, Any]]] = {
 REFUSED: dict[str, list[tuple[Any, str]]] = {
     "DROP_DUPLICATES": [("perhaps", "True or False")],
     "NEARDUP_ENABLED": [("perhaps", "True or False")],
-    "NEARDUP_LISTINGS": [("perhaps", "True or False")],
     "NEARDUP_POLICY": [
         ("tag", "as JSON"),
         ({"similar": "tag"}, "'similar': 'tag'"),
@@ -117,7 +115,7 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
         ("sqlite://state.sqlite", "three slashes"),
     ],
     "NEARDUP_SCOPE": [("crawl", "one of: project, spider"), ("", "one of: project, spider")],
-    "NEARDUP_DRY_RUN": [("drop", "to True, False, or 'tag'"), (None, "to True, False, or 'tag'")],
+    "NEARDUP_DRY_RUN": [("tag", "True or False"), (None, "True or False")],
     "NEARDUP_SECRET": [(None, "to a string"), ("fifteen letters", "at least 16 characters")],
     "NEARDUP_METHOD": [
         ("casade", "one of: cascade"),

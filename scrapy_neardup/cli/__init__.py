@@ -9,12 +9,10 @@ import argparse
 import os
 import platform
 import sys
-from collections.abc import Callable
-from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy.commands import ScrapyCommand
 
@@ -23,35 +21,53 @@ from scrapy_neardup.errors import NearDupError
 if TYPE_CHECKING:
     from scrapy_neardup.cli.command import Command
 
-#: The module of each command, and its line in the help, in the order of the help.
+#: Module and function of each command, and its line in the help, in the order of the help.
 COMMANDS = {
-    "dedup": ("dedup", "Drop or tag near-duplicates in files: feeds, CSV, Parquet, HTML folders, web archives."),
-    "batch": ("batch", "Judge archives larger than memory, on all cores or on Spark; the run can go on later."),
+    "dedup": (
+        "dedup.deduplicate",
+        "Drop or tag near-duplicates in files: feeds, CSV, Parquet, HTML folders, web archives.",
+    ),
+    "batch": (
+        "batch.judge_archive",
+        "Judge archives larger than memory, on all cores or on Spark; the run can go on later.",
+    ),
     "report": (
-        "report",
+        "report.write_report",
         "Write a report on a state as one HTML file: totals, kinds, sites, groups, texts side by side.",
     ),
-    "explain": ("contents", "Show what the state knows about a page: verdict, original, evidence, group."),
-    "stats": ("contents", "Count the contents of a state: pages, originals, copies by kind, groups, sites, size."),
-    "groups": ("contents", "List the groups of a state, the largest first: each original with its copies."),
-    "dropped": ("contents", "List pages that were dropped as copies: in the last crawl, since a time, of a site."),
-    "keep": ("verdicts", "Mark a page as no copy: it passes in the next crawl and from then on."),
-    "copy": ("verdicts", "Mark a page as a copy of another one, to be dropped when it comes again."),
-    "judgements": ("verdicts", "List manual verdicts (keep, copy), or write them as labels for 'evaluate'."),
-    "compare": ("pages", "Explain the verdict on two pages: features with weights, deciding rule, common text."),
-    "extract": ("pages", "Show the text of a page that would be judged: its reader, the reason, its boilerplate."),
-    "forget": ("forget", "Remove pages from a state, so that they are judged as if never seen."),
-    "expire": (
-        "forget",
-        "Forget old pages at once, by NEARDUP_TTL and NEARDUP_MAX_PAGES, not bit by bit as a crawl does.",
+    "explain": ("contents.explain", "Show what the state knows about a page: verdict, original, evidence, group."),
+    "stats": (
+        "contents.stats",
+        "Count the contents of a state: pages, originals, copies by kind, groups, sites, size.",
     ),
-    "compact": ("forget", "Shrink the files of a state after pages were forgotten."),
-    "check": ("check", "Check every row of a state, or make a repaired copy of it."),
-    "export": ("exchange", "Write the state to one file: a backup, or a way to another machine or store."),
-    "import": ("exchange", "Make a new state from a file written by 'export'."),
-    "merge": ("exchange", "Add the pages of other states, or of exported files, to a state."),
-    "migrate": ("migrate", "Convert a state to the current method, parameters and versions."),
-    "evaluate": ("measure", "Score methods on pairs that you labelled: wrong drops, missed copies, time and size."),
+    "dropped": (
+        "contents.list_drops",
+        "List pages that were dropped as copies: in the last crawl, since a time, of a site.",
+    ),
+    "keep": ("verdicts.keep", "Mark a page as no copy: it passes in the next crawl and from then on."),
+    "copy": ("verdicts.copy", "Mark a page as a copy of another one, to be dropped when it comes again."),
+    "judgements": ("verdicts.list_verdicts", "List manual verdicts (keep, copy), also as labels for 'evaluate'."),
+    "compare": (
+        "pages.compare",
+        "Explain the verdict on two pages: features with weights, deciding rule, common text.",
+    ),
+    "extract": (
+        "pages.extract",
+        "Show the text of a page that would be judged: its reader, the reason, its boilerplate.",
+    ),
+    "forget": ("forget.forget", "Remove pages from a state, so that they are judged as if never seen."),
+    "compact": ("forget.compact", "Shrink the files of a state after pages were forgotten."),
+    "check": ("check.check_state", "Check every row of a state, or make a repaired copy of it."),
+    "export": (
+        "exchange.export_state",
+        "Write the state to one file: a backup, or a way to another machine or store.",
+    ),
+    "merge": ("exchange.merge_states", "Add the pages of exported files, or of other states, to a state."),
+    "migrate": ("migrate.convert_state", "Convert a state to the current method, parameters and versions."),
+    "evaluate": (
+        "measure.score_methods",
+        "Score methods on pairs that you labelled: wrong drops, missed copies, time and size.",
+    ),
 }
 
 #: The groups of the help, each with its first command. The groups follow the order of ``COMMANDS``.
@@ -86,22 +102,35 @@ def list_commands() -> str:
 
 def load(name: str) -> Command:
     """Import the module of a command, and return the command."""
-    from scrapy_neardup.cli.command import Command
+    module, _, function = COMMANDS[name][0].partition(".")
+    found: Command = getattr(import_module(f"{__name__}.{module}"), function)
+    return found
 
-    found = vars(import_module(f"{__name__}.{COMMANDS[name][0]}")).values()
-    return next(one for one in found if isinstance(one, Command) and one.name == name)
+
+def make_parser(name: str) -> argparse.ArgumentParser:
+    """Return the parser of a command."""
+    found = load(name)
+    parser = argparse.ArgumentParser(
+        prog=f"scrapy neardup {name}",
+        description=COMMANDS[name][1],
+        epilog=found.examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    found.add_arguments(parser)
+    return parser
 
 
 class NearDupCommand(ScrapyCommand):
-    """``scrapy neardup``, inside and outside of projects."""
+    """``scrapy neardup``, inside and outside of projects.
+
+    Scrapy's parser takes Scrapy's own options, which may stand before and after a command's name. It leaves everything
+    else to the parser of the command.
+    """
 
     requires_project = False
     requires_crawler_process = False
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._parsers: dict[str, _LazyParser] = {}
 
     def syntax(self) -> str:
         """Return what follows ``scrapy neardup`` in the usage."""
@@ -112,74 +141,32 @@ class NearDupCommand(ScrapyCommand):
         return "Remove near-duplicates from files, inspect the state of a crawl, measure methods"
 
     def long_desc(self) -> str:
-        """Return the text above the options in the help."""
+        """Return the list of commands."""
         return f"{self.short_desc()}\n{list_commands()}\nRun scrapy neardup <command> --help for details."
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
-        """Add a parser for each command. Scrapy's own options may stand before and after a command's name."""
+        """Add Scrapy's options, and two of ours."""
         super().add_options(parser)
-        parser.formatter_class = argparse.RawDescriptionHelpFormatter
-        parser.add_argument("--version", action="store_true", help="print versions, and what is in use here")
-        commands = parser.add_subparsers(
-            prog="scrapy neardup", dest="neardup", help=argparse.SUPPRESS, parser_class=_LazyParser
-        )
-        for name, (_, help) in COMMANDS.items():
-            self._parsers[name] = commands.add_parser(name, description=help, fill=partial(self._fill, name))
-
-    def _fill(self, name: str, parser: argparse.ArgumentParser) -> None:
-        command = load(name)
-        parser.epilog = command.examples
-        super().add_options(cast(argparse.ArgumentParser, _HiddenOptions(parser)))
-        command.add_arguments(parser)
+        parser.add_argument("-h", "--help", action="store_true")
+        parser.add_argument("--version", action="store_true")
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run a command, or list them all, and leave the exit code for Scrapy."""
-        if opts.neardup is None:
-            if opts.version:
-                sys.stdout.write(describe_versions())
-                return
-            sys.stdout.write(f"Usage: scrapy neardup {self.syntax()}\n\n{self.long_desc()}\n")
+        name, *words = args or [""]
+        if name in COMMANDS:
+            parser = make_parser(name)
+            if opts.help:
+                parser.print_help()
+            else:
+                self.exitcode = _run(name, parser.parse_args(words), self.settings)
+        elif name:
+            sys.stderr.write(f"scrapy neardup: There is no command {name!r}. Choose one of: {', '.join(COMMANDS)}.\n")
             self.exitcode = 2
-            return
-        if args:
-            self._parsers[opts.neardup].error(f"unrecognized arguments: {' '.join(args)}")
-        opts.settings = self.settings
-        self.exitcode = _run(load(opts.neardup), opts)
-
-
-class _LazyParser(argparse.ArgumentParser):
-    """The parser of a command. It loads the command's module when it parses, because all modules take 0.2 seconds."""
-
-    def __init__(self, *, fill: Callable[[argparse.ArgumentParser], None], **options: Any) -> None:
-        formatter = argparse.RawDescriptionHelpFormatter
-        super().__init__(formatter_class=formatter, conflict_handler="resolve", allow_abbrev=False, **options)
-        self._fill: Callable[[argparse.ArgumentParser], None] | None = fill
-
-    def fill(self) -> None:
-        """Add the options of the command, once."""
-        if self._fill is not None:
-            fill, self._fill = self._fill, None
-            fill(self)
-
-    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        self.fill()
-        return super().parse_known_args(args, namespace)
-
-
-class _HiddenOptions:
-    """Adds Scrapy's options to a parser without help, and without defaults.
-
-    A default would replace a value that stands before the command's name.
-    """
-
-    def __init__(self, parser: argparse.ArgumentParser) -> None:
-        self._parser = parser
-
-    def add_argument_group(self, **_: Any) -> _HiddenOptions:
-        return self
-
-    def add_argument(self, *flags: str, **options: Any) -> None:
-        self._parser.add_argument(*flags, **{**options, "default": argparse.SUPPRESS, "help": argparse.SUPPRESS})
+        elif opts.version:
+            sys.stdout.write(describe_versions())
+        else:
+            sys.stdout.write(f"Usage: scrapy neardup {self.syntax()}\n\n{self.long_desc()}\n")
+            self.exitcode = 0 if opts.help else 2
 
 
 def describe_versions() -> str:
@@ -194,16 +181,15 @@ def describe_versions() -> str:
     )
 
 
-def _run(command: Command, arguments: argparse.Namespace) -> int:
+def _run(name: str, arguments: argparse.Namespace, settings: Any) -> int:
     """Run a command, with the settings of a spider if one is named, and return the exit code of the process."""
+    from scrapy_neardup.cli.opening import config_of
+
     try:
-        if getattr(arguments, "spider", None):
-            settings_of = import_module(f"{__name__}.opening").settings_of
-            arguments.settings = settings_of(arguments.settings, arguments.spider)
-        code = command.run(arguments)
+        code = load(name).run(arguments, config_of(arguments, settings))
         sys.stdout.flush()
     except NearDupError as error:
-        sys.stderr.write(f"scrapy neardup {command.name}: {error}\n")
+        sys.stderr.write(f"scrapy neardup {name}: {error}\n")
         return 2
     except KeyboardInterrupt:
         return 130

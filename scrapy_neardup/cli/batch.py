@@ -9,20 +9,8 @@ from collections.abc import Sequence
 from glob import glob
 from pathlib import Path
 
-from scrapy_neardup.cli.command import (
-    METHOD,
-    RECORD_FIELDS,
-    STORE,
-    command,
-    config_of,
-    fields_of,
-    flag,
-    format_option,
-    name_method,
-    number,
-    option,
-)
-from scrapy_neardup.cli.dedup import Rejects, Tally, describe_outcome
+from scrapy_neardup.cli.command import RECORDS, STORE, command, fields_of, flag, number, option
+from scrapy_neardup.cli.dedup import Outcome
 from scrapy_neardup.cli.opening import open_or_make_state
 from scrapy_neardup.cli.output import check_outputs, warn, write
 from scrapy_neardup.errors import NearDupError, SettingsError
@@ -31,7 +19,6 @@ from scrapy_neardup.files.entry import import_library
 from scrapy_neardup.files.writers import find_output_format, open_output
 from scrapy_neardup.judge.policy import FIRST
 from scrapy_neardup.judge.recipes import state_recipe
-from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.urls import STORES, parse_url
 
@@ -39,7 +26,6 @@ LOCAL, SPARK = RUNNERS = ("local", "spark")
 
 
 @command(
-    "batch",
     option("input INPUT", "a file, a folder, or a pattern in quotes", nargs="+"),
     option("-o, --output FILE", "the verdicts, as Parquet", required=True),
     option("--kept FILE", "the records that are not copies"),
@@ -50,10 +36,8 @@ LOCAL, SPARK = RUNNERS = ("local", "spark")
     option("--runner RUNNER", f"{LOCAL} or {SPARK} (default: {LOCAL})", choices=RUNNERS, default=LOCAL),
     option("--memory SIZE", "memory of all processes together (default: 2GB)", default="2GB"),
     option("--workers N", "processes (default: one per core)", type=number(1), default=os.cpu_count() or 1),
-    METHOD,
-    format_option("the inputs"),
     flag("--json", "print the counts as one JSON object"),
-    RECORD_FIELDS,
+    *RECORDS,
     examples="""\
 verdicts:
   They are those of 'dedup --counts exact' on the same inputs in the same order, whatever the memory, the cores and the
@@ -71,7 +55,7 @@ examples:
   scrapy neardup batch 's3/*.warc.gz' -o verdicts.parquet --runner spark
 """,
 )
-def judge_archive(arguments: argparse.Namespace) -> int:
+def judge_archive(arguments: argparse.Namespace, config: Config) -> int:
     """Judge all records, and write the results; return 1 if a record was malformed."""
     import_library("pyarrow", "parquet", "scrapy neardup batch")
     from scrapy_neardup.batch.local import LocalRunner, malformed_records, plan, skipped_records
@@ -79,13 +63,15 @@ def judge_archive(arguments: argparse.Namespace) -> int:
     from scrapy_neardup.batch.results import export_state, write_kept, write_verdicts
     from scrapy_neardup.batch.runs import BatchRun
 
-    config, inputs = _configure(arguments), _find_inputs(arguments.input)
-    output, rejects = Path(arguments.output), Rejects(arguments.rejects, arguments.output)
-    check_outputs(inputs, output, arguments.kept, rejects.path)
+    _check(config, arguments.store)
+    inputs, memory = _find_inputs(arguments.input), _parse_memory(arguments.memory)
+    output, outcome = Path(arguments.output), Outcome(arguments.rejects, arguments.output)
+    check_outputs(inputs, output, arguments.kept, outcome.rejects)
     kept_format = find_output_format(arguments.kept, "") if arguments.kept else ""
-    options = BatchOptions(config, config.secret, fields_of(arguments, config), arguments.id, arguments.format)
+    fields = fields_of(arguments, config.fields)
+    options = BatchOptions(config, config.secret, fields, arguments.id, arguments.format)
     on_spark = arguments.runner == SPARK
-    processes, pages = plan(_memory(arguments.memory), arguments.workers, arguments.workers if on_spark else 1)
+    processes, pages = plan(memory, arguments.workers, arguments.workers if on_spark else 1)
     previous = BatchRun.load(Path(arguments.previous), options) if arguments.previous else None
     folder = Path(arguments.run or f"{output}.run")
     run = BatchRun(folder, options, inputs, previous, pages=pages, strides=-(-processes // len(inputs)))
@@ -95,37 +81,34 @@ def judge_archive(arguments: argparse.Namespace) -> int:
 
         runner = SparkRunner
     runner(run, processes, warn).run()
-    tally = Tally(skipped=skipped_records(run))
-    write_verdicts(run, output, tally.add)
-    with rejects:
+    outcome.skipped = skipped_records(run)
+    write_verdicts(run, output, outcome.add)
+    with outcome:
         for malformed in malformed_records(run):
-            rejects.add(malformed)
-    tally.written = tally.records
+            outcome.reject(malformed)
+    outcome.written = outcome.records
     if arguments.kept:
         with open_output(arguments.kept, kept_format, config.tag_field) as out:
-            tally.written = write_kept(run, out, config.passes)
+            outcome.written = write_kept(run, out, config.passes)
     if arguments.store:
         recipe = state_recipe(config.make_method(), config.make_extractor())
         with open_or_make_state(arguments.store, recipe, run.options.secret) as store:
             export_state(run, store, config.keep)
-    place, words = arguments.kept or arguments.output, Words(config.lang or "en")
-    write(f"{describe_outcome(tally, rejects, place, arguments, words)}\n")
-    return 1 if rejects.count else 0
+    write(f"{outcome.describe(arguments.kept or arguments.output, config, is_json=arguments.json)}\n")
+    return 1 if outcome.malformed else 0
 
 
-def _configure(arguments: argparse.Namespace) -> Config:
-    """Return the settings as the options change them. Raises SettingsError for what batch cannot do."""
-    config = name_method(arguments, config_of(arguments))
+def _check(config: Config, store: str | None) -> None:
+    """Raise SettingsError for what batch cannot do."""
     if config.keep_policy != FIRST:
         raise SettingsError('batch keeps the first page of each group. Set NEARDUP_KEEP_POLICY to "first".')
     if config.make_method().memory_only:
         raise SettingsError(f"The method {config.method} works only in memory, so batch cannot use it. Name another.")
-    if arguments.store and parse_url(arguments.store, STORE)[0].scheme not in STORES:
+    if store and parse_url(store, STORE)[0].scheme not in STORES:
         raise SettingsError(f"{STORE} of batch is a state in files: {STORES.forms(persistent=True)}.")
-    return config
 
 
-def _memory(text: str) -> int:
+def _parse_memory(text: str) -> int:
     read = re.fullmatch(r"(\d+(?:\.\d+)?) *([KMGT]?)B?", text.strip().upper())
     if read is None:
         raise SettingsError(f"--memory is {text!r}. Give a size, such as 8GB or 800MB.")

@@ -6,22 +6,22 @@ import argparse
 import os
 import struct
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
 
-from scrapy_neardup.cli.command import JSON, STATE, STORE, command, config_of, option
+from scrapy_neardup.cli.command import JSON, STATE, STORE, command, option
 from scrapy_neardup.cli.opening import describe_use, find_state, locate_state, report_rollback
 from scrapy_neardup.cli.output import format_counts, format_rest, present, progress, to_line
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.inspect import as_data
 from scrapy_neardup.kv.base import FileEngine
 from scrapy_neardup.maintenance.copying import RepairResult, repair
 from scrapy_neardup.maintenance.verify import Findings, check
+from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.recipe import Secret
 
 
 @command(
-    "check",
     *STATE,
     option("--repair TO", "make a repaired copy at this path or URL"),
     JSON,
@@ -36,17 +36,15 @@ examples:
   scrapy neardup check --store leveldb:///var/crawls/state.leveldb --repair /var/crawls/mended.leveldb
 """,
 )
-def check_state(arguments: argparse.Namespace) -> int:
+def check_state(arguments: argparse.Namespace, config: Config) -> int:
     """Check or repair; return 1 if the state, or the repaired copy, has problems."""
-    config = config_of(arguments)
     url = find_state(arguments.store, config)
     kind, place = locate_state(url)
     asked: str | None = arguments.repair
     if asked is None:
         found = _check(url, config.secret)
         advice = "" if found.sound else "To save everything readable in a new state: scrapy neardup check --repair TO"
-        data = {"store": place, **_data(found)}
-        present(arguments, data, [*_lines(data, place), advice])
+        present(arguments, {"store": place, **_data(found)}, [*_lines(found, place), advice])
         return 0 if found.sound else 1
     new_kind, new_place = locate_state(asked) if ":/" in asked[1:] else (kind, os.path.realpath(asked))
     if not issubclass(kind, FileEngine):
@@ -56,9 +54,15 @@ def check_state(arguments: argparse.Namespace) -> int:
             f"{new_place} is on a server, where no repaired copy can be made. Name a path, and merge the copy into a "
             "state on the server with: scrapy neardup merge"
         )
-    repaired = repair((kind, place), (new_kind, new_place), progress, config.secret)
+    repaired = repair((kind, place), (new_kind, new_place), watch=progress, secret=config.secret)
     data = {"source": place, **_repair_data(repaired)}
-    present(arguments, data, _repair_lines(data, new_kind.url(repaired.location)))
+    lines = [
+        f"The state at {place} is unchanged. The repaired copy is at {repaired.location}.",
+        f"  {format_counts(data)}",
+        *_lines(repaired.findings, repaired.location),
+        describe_use(new_kind.url(repaired.location)),
+    ]
+    present(arguments, data, lines)
     return 0 if repaired.findings.sound else 1
 
 
@@ -89,19 +93,7 @@ def _check(url: str, secret: Secret | None) -> Findings:
 
 
 def _data(found: Findings) -> dict[str, Any]:
-    return {
-        "sound": found.sound,
-        "pages": found.pages,
-        "keys": found.keys,
-        "urls": found.urls,
-        "evidence": found.rows["evidence"],
-        "blocks": found.rows["counts"],
-        "judged_by_hand": found.rows["judgement"],
-        "copies_without_original": found.lost,
-        "urls_of_one_hash": found.shared,
-        "problems": [asdict(problem) for problem in found.problems],
-        "counts": dict(found.counts.most_common()),
-    }
+    return {"sound": found.sound, **as_data(found)}
 
 
 def _repair_data(repaired: RepairResult) -> dict[str, Any]:
@@ -114,22 +106,15 @@ def _repair_data(repaired: RepairResult) -> dict[str, Any]:
         "broken": source.broken,
         "unsealed": source.unsealed,
         "replaced": saved.replaced,
-        "evidence": saved.rows["evidence"],
-        "blocks": saved.rows["counts"],
         "unreadable_ranges": source.gaps,
+        "rows": saved.rows,
         "check": _data(repaired.findings),
     }
 
 
-def _lines(data: dict[str, Any], place: str) -> Iterator[str]:
-    found = "is sound" if data["sound"] else f"is not sound: {format_counts(data['counts'])}"
-    yield f"The state at {place} {found} ({format_counts(data) or 'nothing is readable'})."
-    yield from (f"  {one['kind']}: {to_line(one['what'])}" for one in data["problems"])
-    yield format_rest(sum(data["counts"].values()) - len(data["problems"]))
-
-
-def _repair_lines(data: dict[str, Any], url: str) -> Iterator[str]:
-    yield f"The state at {data['source']} is unchanged. The repaired copy is at {data['store']}."
-    yield f"  {format_counts(data)}"
-    yield from _lines(data["check"], data["store"])
-    yield describe_use(url)
+def _lines(found: Findings, place: str) -> Iterator[str]:
+    verdict = "is sound" if found.sound else f"is not sound: {format_counts(found.counts)}"
+    numbers = format_counts({**as_data(found), **found.rows}) or "nothing is readable"
+    yield f"The state at {place} {verdict} ({numbers})."
+    yield from (f"  {one.kind}: {to_line(one.what)}" for one in found.problems)
+    yield format_rest(found.counts.total() - len(found.problems))

@@ -1,42 +1,31 @@
-"""``scrapy neardup explain``, ``stats``, ``groups`` and ``dropped``: the contents of a state."""
+"""``scrapy neardup explain``, ``stats`` and ``dropped``: the contents of a state."""
 
 from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import Any
 
 from scrapy_neardup.ages import parse_time
-from scrapy_neardup.cli.command import JSON, STATE, command, config_of, flag, limit_option, number, option
+from scrapy_neardup.cli.command import JSON, JSON_LINES, STATE, command, flag, number, option
 from scrapy_neardup.cli.opening import describe_missing, snapshot_state
-from scrapy_neardup.cli.output import (
-    format_count,
-    format_data,
-    format_rest,
-    list_options,
-    present,
-    progress,
-    to_line,
-    warn,
-    write_list,
-)
+from scrapy_neardup.cli.output import as_json, format_count, format_data, present, progress, to_line, warn, write
 from scrapy_neardup.inspect import as_data, utc_time
-from scrapy_neardup.inspect.pages import StatePage, dropped, inspect_group, inspect_pages
+from scrapy_neardup.inspect.pages import Dropped, GroupMember, StatePage, inspect_pages, list_dropped
 from scrapy_neardup.inspect.sources import near_urls
 from scrapy_neardup.judge.recipes import decisions_of
-from scrapy_neardup.maintenance.scan import members, of_host, statistics
-from scrapy_neardup.maintenance.tables import CRAWLS
+from scrapy_neardup.maintenance.scan import statistics
+from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
 from scrapy_neardup.model import Kind
+from scrapy_neardup.settings import Config
 
 
 @command(
-    "explain",
     option("urls URL", "a page, by its URL as crawled", nargs="+"),
     *STATE,
-    limit_option(20, "pages to list of a group, the newest (default: 20)"),
+    option("--limit N", "pages to list of a group, the newest (default: 20; 0: all)", type=number(0), default=20),
     JSON,
     examples="""\
 output:
@@ -49,10 +38,10 @@ examples:
   scrapy neardup explain https://a.example/1 https://a.example/2 --store sqlite:///var/crawls/state.sqlite --json
 """,
 )
-def explain(arguments: argparse.Namespace) -> int:
+def explain(arguments: argparse.Namespace, config: Config) -> int:
     """Explain each page; return 1 if one is not in the state."""
     urls = list(dict.fromkeys(arguments.urls))
-    with snapshot_state(arguments.store, config_of(arguments)) as store:
+    with snapshot_state(arguments.store, config) as store:
         records = [record for url in urls if (record := store.find(url)) is not None]
         found = {one.url: one for one in inspect_pages(store, records, arguments.limit, progress)}
         near = {url: near_urls(store, url) for url in urls if url not in found}
@@ -74,16 +63,24 @@ def _describe(page: StatePage) -> str:
     """Return what says something: the title below the URL, and of usual values only the unusual ones."""
     group = page.group
     newest = f", the newest {len(group.pages)} of them" if group.size > len(group.pages) else ""
-    pages = (_format_member(as_data(one)) for one in group.pages)
     data = {
         **as_data(page),
         "delivered": page.delivered and page.verdict in (Kind.DUPLICATE, Kind.BETTER),
         "evidence": "" if page.evidence else 'not kept (NEARDUP_KEEP was "nothing")',
         "sealed": "" if page.sealed else "no: if its feed is never stored, the next crawl rolls the page back",
-        "group": "\n".join([f"{group.size:,} pages{newest}:", *pages]) if group.size > 1 else "",
+        "group": "\n".join([f"{group.size:,} pages{newest}:", *map(_member_line, group.pages)])
+        if group.size > 1
+        else "",
     }
     title = f'  "{to_line(page.title)}"\n' if page.title else ""
     return f"{to_line(page.url)}\n{title}{format_data(data, 'url', 'found', 'title', 'similar_id', indent='  ')}"
+
+
+def _member_line(page: GroupMember) -> str:
+    judged = f"  (manual verdict: {page.judged})" if page.judged else ""
+    title = f'  "{to_line(page.title)}"' if page.title else ""
+    kind = f" {to_line(page.kind)}" if page.kind else ""
+    return f"{page.first_seen} {page.similarity:.2f}{kind} {to_line(page.url)}{title}{judged}"
 
 
 #: Numbers of pages in the statistics.
@@ -94,9 +91,7 @@ _COUNTS = (
 
 
 @command(
-    "stats",
     *STATE,
-    limit_option(10, "sites to name, those with most pages (default: 10)"),
     JSON,
     examples="""\
 words:
@@ -105,13 +100,13 @@ words:
 
 examples:
   scrapy neardup stats
-  scrapy neardup stats --store leveldb:///var/crawls/state.leveldb --limit 50
+  scrapy neardup stats --store leveldb:///var/crawls/state.leveldb --json
 """,
 )
-def stats(arguments: argparse.Namespace) -> int:
+def stats(arguments: argparse.Namespace, config: Config) -> int:
     """Print the counts."""
-    with snapshot_state(arguments.store, config_of(arguments)) as store:
-        found = statistics(store, arguments.limit, progress)
+    with snapshot_state(arguments.store, config) as store:
+        found = statistics(store, watch=progress)
         data = {
             "store": store.location,
             "backend": store.scheme,
@@ -145,78 +140,29 @@ def _with_shares(data: dict[str, Any]) -> dict[str, Any]:
     return {**data, **counted, "top_sites": top, "dropped_sites": drops}
 
 
-#: Pages of a group that a terminal shows.
-_PAGES = 10
-
-
 @command(
-    "groups",
-    *STATE,
-    option("--min N", "smallest group to list (default: 2)", type=number(1), default=2),
-    *list_options("groups", "the largest ones"),
-    examples="""\
-groups:
-  A group is an original and its copies. If the original is no longer in the state, "original" is null; if a better page
-  has superseded it, "original" is that page. "judged" is a manual verdict: keep, copy, or null.
-
-examples:
-  scrapy neardup groups
-  scrapy neardup groups -o groups.jsonl --min 3
-""",
-)
-def groups(arguments: argparse.Namespace) -> int:
-    """List the groups, the largest first."""
-    pages = None if arguments.output or arguments.json else _PAGES
-    with snapshot_state(arguments.store, config_of(arguments)) as store:
-        found = list(members(progress(store.records(), store.pages)).groups(arguments.min))
-        described = (asdict(inspect_group(store, *one, pages)) for one in found)
-        write_list(arguments, described, _format_group, "groups", total=len(found))
-    if not found:
-        warn("This state has no such groups.")
-    return 0
-
-
-def _format_group(group: dict[str, Any]) -> str:
-    lines = [f"  {_format_member(page)}\n" for page in group["pages"]]
-    head = f"{group['similar_id']}  {format_count(group['size'], 'page')}\n"
-    return "".join([head, *lines, format_rest(group["size"] - len(group["pages"])), "\n"])
-
-
-def _format_member(page: dict[str, Any]) -> str:
-    kind = f"{page['similarity']:.2f} {to_line(page['kind'] or '')}"
-    judged = f"  (manual verdict: {page['judged']})" if page["judged"] else ""
-    title = f'  "{to_line(page["title"])}"' if page["title"] else ""
-    return f"{page['first_seen']}  {kind:<14}  {to_line(page['url'])}{title}{judged}"
-
-
-_NOUN = "dropped pages"
-
-
-@command(
-    "dropped",
     flag("--last", "only the last crawl"),
     option("--since TIME", "since a date or time in UTC, or an age such as 30min, 12h, 7d"),
     option("--site SITE", 'this host and its subdomains; one account: "mp.weixin.qq.com BIZ"'),
     *STATE,
-    *list_options(_NOUN),
+    JSON_LINES,
     examples="""\
 list:
-  The state remembers the last 100,000 drops; with NEARDUP_KEEP = "nothing" it remembers none. Unchanged pages are not
-  listed, because an earlier crawl delivered them. Forgotten pages, and kept ones that came since, are only counted.
+  The oldest drop comes first. The state remembers the last 100,000 drops; with NEARDUP_KEEP = "nothing" it remembers
+  none. Unchanged pages are not listed, because an earlier crawl delivered them. Forgotten pages, and kept ones that
+  came since, are only counted. For a spreadsheet: the table of copies in 'report' can be saved as CSV.
 
 examples:
   scrapy neardup dropped --last
-  scrapy neardup dropped --since 7d --site a.example -o dropped.csv
-  scrapy neardup dropped --last -o dropped.jsonl && scrapy neardup keep --from dropped.jsonl
+  scrapy neardup dropped --since 7d --site a.example
+  scrapy neardup dropped --last --json > dropped.jsonl && scrapy neardup keep --from dropped.jsonl
 """,
 )
-def list_drops(arguments: argparse.Namespace) -> int:
+def list_drops(arguments: argparse.Namespace, config: Config) -> int:
     """List the pages."""
     since = parse_time("--since", arguments.since, datetime.now(timezone.utc)) if arguments.since is not None else 0.0
-    is_wanted = of_host(arguments.site) if arguments.site is not None else None
-    # Drops that are not listed: of forgotten pages, and of pages with the verdict keep that came again.
-    unlisted: Counter[str] = Counter()
-    with snapshot_state(arguments.store, config_of(arguments)) as store:
+    unlisted, listed = Counter[str](), 0
+    with snapshot_state(arguments.store, config) as store:
         last = max(CRAWLS.read(store), key=lambda crawl: crawl.generation, default=None) if arguments.last else None
         if arguments.last and last is None:
             warn("The state remembers no crawl, so --last finds nothing.")
@@ -224,38 +170,28 @@ def list_drops(arguments: argparse.Namespace) -> int:
         if last is not None:
             end = f"ended {utc_time(last.ended)}" if last.ended else "has no end: it was killed, or still runs"
             warn(f"The last crawl, {to_line(last.who)}, began {utc_time(last.begun)}, {end}.")
-
-        def records() -> Iterator[dict[str, Any]]:
-            for one in dropped(store, last.generation if last else 0):
-                if one.drop.id < since * 1e9:
-                    continue
-                if one.record is None:
-                    unlisted["forgotten since"] += is_wanted is None
-                elif one.came_since:
-                    unlisted["kept by hand and delivered since"] += 1
-                elif is_wanted is None or is_wanted(one.record):
-                    yield as_data(one)
-
-        listed = write_list(arguments, records(), _format_drop, _NOUN)
+        for one in list_dropped(store, unlisted, last.generation if last else 0, since, arguments.site):
+            listed += 1
+            write(as_json(one, indent=None) + "\n" if arguments.json else _format_drop(one))
     for what, many in sorted(unlisted.items()):
-        if many:
-            warn(f"{format_count(many, 'more dropped page')} {what}.")
-    if not listed and not unlisted.total():
-        copies = last.counts.get("duplicate") if last else 0
-        if last is None or arguments.since is not None or arguments.site is not None:
-            warn("The state remembers no such drop.")
-        elif copies:
-            warn(f"It dropped nothing: its {copies:,.0f} copies passed, or NEARDUP_KEEP was 'nothing'.")
-        else:
-            warn("It dropped nothing.")
+        warn(f"{format_count(many, 'more dropped page')} {what}.")
+    if not listed and not unlisted:
+        is_whole = arguments.since is None and arguments.site is None
+        warn(_explain_nothing(last) if last and is_whole else "The state remembers no such drop.")
     return 0
 
 
-def _format_drop(one: dict[str, Any]) -> str:
-    judged = f"  (manual verdict: {one['judged']})" if one["judged"] else ""
-    title = f'    "{to_line(one["title"])}"\n' if one["title"] else ""
-    original = to_line(one["original"]) if one["original"] else "a page that is no longer in the state"
+def _explain_nothing(last: Crawl) -> str:
+    if copies := last.counts.get("duplicate"):
+        return f"It dropped nothing: its {copies:,.0f} copies passed, or NEARDUP_KEEP was 'nothing'."
+    return "It dropped nothing."
+
+
+def _format_drop(one: Dropped) -> str:
+    judged = f"  (manual verdict: {one.judged})" if one.judged else ""
+    title = f'    "{to_line(one.title)}"\n' if one.title else ""
+    original = to_line(one.original) if one.original else "a page that is no longer in the state"
     return (
-        f"{one['when']}  {one['kind'] or 'copy'} {one['similarity']:.2f}  {to_line(one['url'])}{judged}\n"
+        f"{one.when}  {one.kind or 'copy'} {one.similarity:.2f}  {to_line(one.url or '')}{judged}\n"
         f"{title}    for {original}\n"
     )

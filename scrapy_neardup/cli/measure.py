@@ -4,32 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.cli.command import (
-    command,
-    config_of,
-    flag,
-    format_parameters,
-    method_option,
-    option,
-    parse_method,
-)
-from scrapy_neardup.cli.output import (
-    as_json,
-    format_count,
-    format_table,
-    progress,
-    to_line,
-    warn,
-    write,
-)
+from scrapy_neardup.cli.command import JSON_LINES, command, flag, option
+from scrapy_neardup.cli.output import as_json, format_count, format_table, progress, to_line, warn, write
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import STDIN
 from scrapy_neardup.files.compression import find_file
@@ -43,68 +26,69 @@ from scrapy_neardup.model import Page, Verdict
 from scrapy_neardup.settings import Config
 from scrapy_neardup.untrusted import one_line
 
-
-def read_documents(command: str, config: Config, *names: Path, id_field: str = "id") -> Iterator[Page]:
-    """Yield the documents of files, read as a crawl with these settings would.
-
-    ``id_field`` names a document, empty for its URL. Records without a document are a warning at the end. Raises
-    NearDupError if there is no document.
-    """
-    count = 0
-    with config.open_source(hashes_items=False) as source:
-        reader = DocumentReader(source, id_field)
-        for page in progress(reader.read(*names), what="documents read"):
-            count += 1
-            yield page
-    if reader.left_out:
-        why = ", ".join(f"{number:,} {one_line(reason)}" for reason, number in reader.left_out.most_common())
-        warn(f"{command}: left out: {why}.")
-    if not count:
-        where = ", ".join("standard input" if str(name) == STDIN else str(name) for name in names)
-        raise NearDupError(
-            f"{where} contains no document with a text. Check that it is the right file. If the text has another "
-            "field, name it in NEARDUP_FIELDS."
-        )
+#: A comma before another parameter; other commas belong to a value.
+_NEXT = re.compile(r",(?=\s*\w+\s*=)")
+#: Wrong verdicts to print.
+_SHOWN = 20
 
 
 @command(
-    "evaluate",
-    option("corpus CORPUS", "documents: a file of any format or a folder, in crawl order", nargs="+", type=Path),
+    option("corpus CORPUS", "documents: a file of any format or a folder, in crawl order", type=Path),
     option("--pairs FILE", "pairs that a person labelled (default: gold.jsonl beside the documents)", type=Path),
     option("--id FIELD", 'the field that names a document (default: id; "": its URL)', default="id"),
-    method_option(", or all; may be repeated (default: cascade, by NEARDUP_PROFILE)", action="append"),
+    option(
+        "--method NAME[:PARAMETER=VALUE,…]",
+        f"one of {', '.join(METHODS)}, or all; may be repeated (default: cascade, by NEARDUP_PROFILE)",
+        action="append",
+    ),
     flag("--sweep", "try several values of the threshold, one line each"),
-    option("--verdicts FILE", "write the verdicts to this file, as JSON lines"),
-    flag("--json", "print one JSON object per line"),
+    JSON_LINES,
     examples="""\
 labels:
   {"a": id of the earlier, "b": id of the later, "drop": "yes", "no" or "unsure", "label": any word} per line, or a
-  table. Would a publisher who wants each article once drop the later page? 'judgements -o' writes such a file.
+  table. Would a publisher who wants each article once drop the later page? 'judgements --json' prints such lines.
 
 examples:
-  scrapy neardup judgements -o labels.jsonl
+  scrapy neardup judgements --json > labels.jsonl
   scrapy neardup evaluate crawl.jsonl --id "" --pairs labels.jsonl --method all
   scrapy neardup evaluate crawl.jsonl --id "" --pairs labels.jsonl --sweep
 """,
 )
-def score_methods(arguments: argparse.Namespace) -> int:
-    """Print the scores; return 1 if some of several methods failed."""
-    config = config_of(arguments)
+def score_methods(arguments: argparse.Namespace, config: Config) -> int:
+    """Print the scores, and the pairs with a wrong verdict; return 1 if some of several methods failed."""
     default = MethodSpec(METHOD, dict(PROFILES[config.profile]))
     specs = list(_parse_methods(arguments.method)) if arguments.method else [default]
-    if arguments.verdicts and (len(arguments.corpus) > 1 or len(specs) > 1 or arguments.sweep):
-        raise SettingsError("--verdicts works with one method on one corpus, without --sweep. Name one of each.")
-    with ExitStack() as stack:
-        corpora = []
-        for path in arguments.corpus:
-            name, folder = path.resolve().name, path if path.is_dir() else path.parent
-            documents = stack.enter_context(open_spool(read_documents("evaluate", config, path, id_field=arguments.id)))
-            file = arguments.pairs or find_file(folder, "gold.jsonl") or folder / "gold.jsonl"
-            corpora.append((name, documents, read_labels(file, documents.places, {name, folder.resolve().name})))
-        if not any(labels for _, _, labels in corpora):
-            names = " or ".join(name for name, *_ in corpora)
-            raise SettingsError(f'No label is about {names}. Check "corpus" in the lines of the file.')
-        return 1 if sum(_report(*corpus, specs, arguments) for corpus in corpora) else 0
+    path: Path = arguments.corpus
+    folder = path if path.is_dir() else path.parent
+    pairs = arguments.pairs or find_file(folder, "gold.jsonl") or folder / "gold.jsonl"
+    name = path.resolve().name
+    with open_spool(_read_documents(config, path, arguments.id)) as documents:
+        labels = read_labels(pairs, documents.places, {name, folder.resolve().name})
+        if not labels:
+            raise SettingsError(f'No label is about {name}. Check "corpus" in the lines of the file.')
+        return _report(name, documents, labels, specs, arguments)
+
+
+def _read_documents(config: Config, path: Path, id_field: str) -> Iterator[Page]:
+    """Yield the documents of a file, read as a crawl with these settings would.
+
+    Records without a document are a warning at the end. Raises NearDupError if there is no document.
+    """
+    count = 0
+    with config.open_source(hashes_items=False) as source:
+        reader = DocumentReader(source, id_field)
+        for page in progress(reader.read(path), what="documents read"):
+            count += 1
+            yield page
+    if reader.left_out:
+        why = ", ".join(f"{number:,} {one_line(reason)}" for reason, number in reader.left_out.most_common())
+        warn(f"evaluate: left out: {why}.")
+    if not count:
+        where = "standard input" if str(path) == STDIN else path
+        raise NearDupError(
+            f"{where} contains no document with a text. Check that it is the right file. If the text has another "
+            "field, name it in NEARDUP_FIELDS."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,91 +113,91 @@ def _parse_methods(texts: list[str]) -> Iterator[MethodSpec]:
         yield from (MethodSpec(one, parameters) for one in (METHODS if name == "all" else [name]))
 
 
-#: In a sweep, name and value of the threshold; then the score, or the error in its place.
-_Result = tuple[dict[str, Any], Score | NearDupError]
+def parse_method(text: str) -> tuple[str, dict[str, Any]]:
+    """Return name and parameters of a method from ``NAME`` or ``NAME:PARAMETER=VALUE,…``. Values may hold commas.
+
+    A value that is not JSON is a string.
+
+    >>> parse_method("cascade:base=0.7,lexicon=news.txt")
+    ('cascade', {'base': 0.7, 'lexicon': 'news.txt'})
+    """
+    name, _, rest = text.partition(":")
+    parameters: dict[str, Any] = {}
+    for part in _NEXT.split(rest) if rest else ():
+        parameter, equals, value = (one.strip() for one in part.partition("="))
+        if not equals or not parameter.isidentifier():
+            raise SettingsError(f"{part!r} is no parameter. Write NAME=VALUE, for example base=0.8.")
+        try:
+            parameters[parameter] = json.loads(value)
+        except (ValueError, RecursionError):
+            parameters[parameter] = value
+    return name.strip(), parameters
+
+
+def format_parameters(parameters: Mapping[str, Any]) -> str:
+    """Return parameters as ``parse_method`` reads them.
+
+    >>> format_parameters({"base": 0.7, "lexicon": "news.txt"})
+    'base=0.7,lexicon="news.txt"'
+    """
+    return ",".join(f"{name}={json.dumps(value)}" for name, value in parameters.items())
+
+
+#: In a sweep, name and value of the threshold; the score; the labelled pairs on which the verdict was wrong.
+_Result = tuple[dict[str, Any], Score, list[Label]]
 
 
 def _report(
     name: str, documents: Spool, labels: list[Label], specs: list[MethodSpec], arguments: argparse.Namespace
 ) -> int:
-    """Evaluate the methods on a corpus, and print; return how many failed. The error of the only method is raised."""
-    rows, failures = [], []
+    """Evaluate the methods, and print; return 1 if one failed. The error of the only method is raised."""
+    rows, notes, failed = list[list[str]](), list[str](), 0
     for spec in specs:
-        for value, score in _evaluate(documents, labels, spec, arguments):
-            if isinstance(score, NearDupError):
-                if len(specs) == 1:
-                    raise score
-                failures.append(f"{spec.text}: {score}\n")
-                figures = {"method": spec.name, "parameters": spec.parameters, "error": str(score)}
-            else:
-                figures = as_data(score)
-                rows += list(_score_rows(" ".join([spec.text, *map(str, value.values())]), score))
-            if arguments.json:
-                write(as_json({"corpus": name, **value, **figures}, indent=None) + "\n")
+        found: list[dict[str, Any]] = []
+        try:
+            for tried, score, wrong in _evaluate(documents, labels, spec, is_sweep=arguments.sweep):
+                rows += _score_rows(" ".join([spec.text, *map(str, tried.values())]), score)
+                if len(specs) == 1 and not tried:
+                    notes += _wrong_lines(wrong)
+                pairs = [{"a": one.a, "b": one.b, "drop": one.drop, "label": one.sort} for one in wrong]
+                found.append({**tried, **as_data(score), "wrong": pairs})
+        except NearDupError as error:
+            if len(specs) == 1:
+                raise
+            failed = 1
+            notes.append(f"{spec.text}: {error}\n")
+            found.append({"method": spec.name, "parameters": spec.parameters, "error": str(error)})
+        if arguments.json:
+            write("".join(as_json({"corpus": name, **one}, indent=None) + "\n" for one in found))
     if not arguments.json:
         unsure = sum(one.is_copy is None for one in labels)
-        pairs = format_count(len(labels) - unsure, "labelled pair") + (f", {unsure:,} unsure" if unsure else "")
+        sure = format_count(len(labels) - unsure, "labelled pair") + (f", {unsure:,} unsure" if unsure else "")
         columns = ("method", "label", "agreement", "dropped wrongly", "kept wrongly", "ms/page", "bytes/page")
         table = format_table(columns, rows, words=2)
-        write(f"{name}: {format_count(len(documents), 'document')}, {pairs}\n\n{table}\n\n{''.join(failures)}")
-    return len(failures)
+        write(f"{name}: {format_count(len(documents), 'document')}, {sure}\n\n{table}\n\n{''.join(notes)}")
+    return failed
 
 
-def _evaluate(
-    documents: Spool, labels: list[Label], spec: MethodSpec, arguments: argparse.Namespace
-) -> Iterator[_Result]:
-    """Yield the score of a method, or its error; in a sweep one for each value of its threshold."""
-    try:
-        method = make_method(spec.name, spec.parameters)
-        tried: list[tuple[dict[str, Any], Method]] = [({}, method)]
-        if arguments.sweep:
-            name = find_threshold(method)
-            tried = [
-                ({"threshold": name, "value": value}, make_method(spec.name, {**spec.parameters, name: value}))
-                for value in type(method).sweep
-            ]
-        for value, method in tried:
-            with _open_verdicts(arguments.verdicts, labels) as on_verdict:
-                watch = partial(progress, total=len(documents))
-                yield value, evaluate(method, documents, labels, progress=watch, on_verdict=on_verdict)
-    except NearDupError as error:
-        yield {}, error
+def _evaluate(documents: Spool, labels: list[Label], spec: MethodSpec, *, is_sweep: bool) -> Iterator[_Result]:
+    """Yield the result of a method; in a sweep one for each value of its threshold. Raises NearDupError."""
+    method = make_method(spec.name, spec.parameters)
+    tried: list[tuple[dict[str, Any], Method]] = [({}, method)]
+    if is_sweep:
+        name = find_threshold(method)
+        tried = [
+            ({"threshold": name, "value": value}, make_method(spec.name, {**spec.parameters, name: value}))
+            for value in type(method).sweep
+        ]
+    for value, method in tried:
+        dropped = set[str]()
 
+        def note(page: Page, verdict: Verdict, dropped: set[str] = dropped) -> None:
+            if verdict.is_copy:
+                dropped.add(page.url)
 
-@contextmanager
-def _open_verdicts(path: str | None, labels: list[Label]) -> Iterator[Callable[[Page, Verdict], None]]:
-    """Open a writer of verdicts, which adds the labels; it does nothing without a file."""
-    if path is None:
-        yield lambda page, verdict: None
-        return
-    by_page: dict[str, list[Label]] = defaultdict(list)
-    for label in labels:
-        by_page[label.b].append(label)
-    try:
-        with Path(path).open("w", encoding="utf-8") as file:
-
-            def on_verdict(page: Page, verdict: Verdict) -> None:
-                row = _verdict_row(page, verdict, by_page.get(page.url, []))
-                file.write(json.dumps(row) + "\n")
-
-            yield on_verdict
-    except OSError as error:
-        raise NearDupError(f"The verdicts cannot be written to {path}: {error}. Name another file.") from None
-
-
-def _verdict_row(page: Page, verdict: Verdict, labels: list[Label]) -> dict[str, Any]:
-    match = verdict.match if verdict.is_copy else None
-    return {
-        "id": page.url,
-        "original": match.url if match else None,
-        "verdict": verdict.kind.value,
-        "kind": verdict.kind_of_likeness,
-        "similarity": round(match.similarity, 3) if match else None,
-        "labels": [
-            {"a": one.a, "drop": one.drop, "label": one.sort, "agrees": one.agrees(dropped=verdict.is_copy)}
-            for one in labels
-        ],
-    }
+        watch = partial(progress, total=len(documents))
+        score = evaluate(method, documents, labels, progress=watch, on_verdict=note)
+        yield value, score, [one for one in labels if one.agrees(dropped=one.b in dropped) is False]
 
 
 def _score_rows(method: str, score: Score) -> Iterator[list[str]]:
@@ -223,3 +207,10 @@ def _score_rows(method: str, score: Score) -> Iterator[list[str]]:
         cost = ["", ""] if name else [f"{score.ms_per_page:.2f}", f"{score.bytes_per_page:.0f}"]
         dropped, kept = f"{one.dropped_wrongly}/{one.different}", f"{one.kept_wrongly}/{one.copies}"
         yield [method, to_line(name) or "all", f"{one.agree}/{one.pairs}", dropped, kept, *cost]
+
+
+def _wrong_lines(wrong: list[Label]) -> Iterator[str]:
+    for one in wrong[:_SHOWN]:
+        yield f"{'kept' if one.is_copy else 'dropped'} wrongly: {to_line(one.b)} after {to_line(one.a)}\n"
+    if len(wrong) > _SHOWN:
+        yield f"and {len(wrong) - _SHOWN:,} more; --json prints them all\n"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 from pathlib import Path
 
-from scrapy_neardup.cli.command import JSON, STATE, command, config_of, fields_of, fields_option, format_option, option
+from scrapy_neardup.cli.command import JSON, STATE, command, option
 from scrapy_neardup.cli.opening import describe_use, find_state, locate_state, open_or_make_state
 from scrapy_neardup.cli.output import format_data, present, progress, warn, write
 from scrapy_neardup.errors import PageError, SettingsError, StoreError
@@ -18,18 +18,16 @@ from scrapy_neardup.lab.documents import make_page
 from scrapy_neardup.maintenance.copying import Migration, Way, new_state
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.source import PageSource
+from scrapy_neardup.settings import Config
 from scrapy_neardup.state.recipe import fits
 from scrapy_neardup.untrusted import one_line
 
 
 @command(
-    "migrate",
     *STATE,
     option("--to URL", "place of the new state (default: beside the old one)"),
-    option("--from FEED", "files with texts of the pages", dest="feeds", nargs="+", default=[]),
-    format_option("the feeds"),
+    option("--from FEED", "files with texts of the pages; NEARDUP_FIELDS names their fields", dest="feeds", nargs="+"),
     JSON,
-    fields_option("Names of the fields in the feeds, if they differ from these."),
     examples="""\
 effect:
   A crawl refuses a state whose pages were fingerprinted with other settings or versions. This command makes a new state
@@ -45,10 +43,9 @@ examples:
   scrapy neardup migrate --store sqlite:///var/crawls/a.sqlite --to leveldb:///var/crawls/a.leveldb
 """,
 )
-def convert_state(arguments: argparse.Namespace) -> int:
+def convert_state(arguments: argparse.Namespace, config: Config) -> int:
     """Migrate, and print what became of the pages."""
-    config = config_of(arguments)
-    method = config.make_method()
+    method, feeds = config.make_method(), arguments.feeds or []
     if method.memory_only:
         raise SettingsError(f"The method {method.name} works only in memory. Set NEARDUP_METHOD to another one.")
     url = find_state(arguments.store, config)
@@ -62,7 +59,7 @@ def convert_state(arguments: argparse.Namespace) -> int:
         place = _new_place(place)
     recipe = state_recipe(method, config.make_extractor())
     with open_or_make_state(url, None, config.secret) as old:
-        if not (arguments.to or arguments.feeds) and fits(old.recipe, recipe):
+        if not (arguments.to or feeds) and fits(old.recipe, recipe):
             old.update_recipe(recipe)
             write(f"{old.location}: already has the current method, parameters and versions.\n")
             return 0
@@ -74,9 +71,9 @@ def convert_state(arguments: argparse.Namespace) -> int:
         ):
             migration = Migration(old, new, method, config.min_letters)
             migration.take_all(progress)
-            if arguments.feeds:
-                with config.open_source(fields_of(arguments, config)) as pages_of:
-                    records = (record for name in arguments.feeds for record in read_input(name, arguments.format))
+            if feeds:
+                with config.open_source() as pages_of:
+                    records = (record for name in feeds for record in read_input(name))
                     migration.take_feed(_pages(progress(records, what="records"), pages_of))
             if new.pages != old.pages:
                 raise StoreError(

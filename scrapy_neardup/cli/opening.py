@@ -1,7 +1,8 @@
-"""The state that a command works on: where it is, how it is opened, and the pages in it that a user names."""
+"""The settings of a command, the state that it works on, and the pages in it that a user names."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
@@ -24,6 +25,93 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import STORES, existing_states, parse_url, states_near
+
+# Settings.
+
+
+def config_of(arguments: argparse.Namespace, settings: BaseSettings) -> Config:
+    """Return the settings of the project, or those of the spider that ``--spider`` names."""
+    spider: str | None = getattr(arguments, "spider", None)
+    return Config.from_settings(settings_of(settings, spider) if spider else settings)
+
+
+def settings_of(settings: BaseSettings, spider_name: str) -> BaseSettings:
+    """Return the project's settings as the spider has them, with its state as NEARDUP_STORE.
+
+    A spider that was removed from the project has the project's settings, if its state exists. Raises SettingsError
+    for other names, and if the spider's class does not say which state is its own.
+    """
+    own, names = settings.copy(), get_spider_loader(settings).list()
+    if spider_name in names:
+        spider = get_spider_loader(settings).load(spider_name)
+        spider.update_settings(own)
+        own.set(SETTING, state_url(Config.from_settings(own), spider), "cmdline")
+        return own
+    config = Config.from_settings(own)
+    url = state_url(config, SimpleNamespace(name=spider_name))
+    has_own_state = url != state_url(config, SimpleNamespace(name=f"{spider_name}_"))
+    if not (has_own_state and existing_states(url)):
+        spiders = ", ".join(map(to_line, sorted(names)))
+        here = f"the spiders here are {spiders}" if names else "there is no spider here"
+        raise SettingsError(
+            f"--spider is {spider_name!r}, but {here}. Name one of them, or the state with --store URL."
+        )
+    own.set(SETTING, url, "cmdline")
+    return own
+
+
+# Which state.
+
+
+def find_state(asked: str | None, config: Config) -> str:
+    """Return the URL of an existing state: ``asked``, else that of the crawls here.
+
+    Raises StoreError if there is none, and SettingsError if it may be one of several.
+    """
+    url = asked or only_state(config)
+    kind, location = locate_state(url)
+    if not kind.exists(location):
+        if near := states_near(location):
+            raise StoreError(f"There is no state at {location}. Name the one that exists: {STORE} {near[0]}")
+        raise _no_state(location, STORE)
+    return url
+
+
+def only_state(config: Config) -> str:
+    """Return the only state that crawls here have made, else the place where one would make it."""
+    there = states_there(config)
+    if len(there) == 1:
+        return there[0]
+    try:
+        return state_url(config)
+    except SettingsError as error:
+        if there:
+            raise SettingsError(f"{error} States that exist: {', '.join(map(to_line, there))}") from None
+        raise _no_state(config.store or data_directory().absolute(), f"--spider NAME, or {STORE}") from None
+
+
+def _no_state(place: object, options: str) -> StoreError:
+    forms = STORES.forms(persistent=True)
+    return StoreError(f"There is no state at {place}. Name the state of a crawl with {options} {forms}.")
+
+
+def locate_state(url: str) -> tuple[type[Engine], str]:
+    """Return the kind and the place of a lasting state; raises SettingsError or StoreError for any other URL."""
+    kind, location = parse_url(url, STORE)
+    if not kind.is_persistent:
+        raise StoreError(f"{url} is a state in memory, which ends with its crawl. Name a lasting state with {STORE}.")
+    return kind, location
+
+
+def describe_use(url: str) -> str:
+    """Return a sentence that says how to use a new state."""
+    return (  # a log that stays behind would be read with the new database
+        f"To use it, set NEARDUP_STORE = {url!r}. Or first move all files of the old state away, then this one with "
+        "its witness to their place."
+    )
+
+
+# An open state.
 
 
 @contextmanager
@@ -48,10 +136,7 @@ def open_or_make_state(
 
 @contextmanager
 def open_state(asked: str | None, config: Config) -> Iterator[PageStore]:
-    """Open an existing state for writing: the one at URL ``asked``, else that of the crawls here.
-
-    Raises StoreError if there is no state.
-    """
+    """Open an existing state for writing; see ``find_state``."""
     with open_or_make_state(find_state(asked, config), None, config.secret, _named_by(asked)) as store:
         check_tools(store, say=warn)
         yield store
@@ -117,77 +202,7 @@ def _named_by(asked: str | None) -> str:
     return STORE if asked else SETTING
 
 
-def find_state(asked: str | None, config: Config) -> str:
-    """Return the URL of an existing state.
-
-    Raises StoreError if there is none, and SettingsError if it may be one of several.
-    """
-    url = asked or only_state(config)
-    kind, location = locate_state(url)
-    if not kind.exists(location):
-        if near := states_near(location):
-            raise StoreError(f"There is no state at {location}. Name the one that exists: {STORE} {near[0]}")
-        raise _no_state(location, STORE)
-    return url
-
-
-def only_state(config: Config) -> str:
-    """Return the only state that crawls here have made, else the place where one would make it."""
-    there = states_there(config)
-    if len(there) == 1:
-        return there[0]
-    try:
-        return state_url(config)
-    except SettingsError as error:
-        if there:
-            raise SettingsError(f"{error} States that exist: {', '.join(map(to_line, there))}") from None
-        raise _no_state(config.store or data_directory().absolute(), f"--spider NAME, or {STORE}") from None
-
-
-def _no_state(place: object, options: str) -> StoreError:
-    forms = STORES.forms(persistent=True)
-    return StoreError(f"There is no state at {place}. Name the state of a crawl with {options} {forms}.")
-
-
-def locate_state(url: str) -> tuple[type[Engine], str]:
-    """Return the kind and the place of a lasting state; raises SettingsError or StoreError for any other URL."""
-    kind, location = parse_url(url, STORE)
-    if not kind.is_persistent:
-        raise StoreError(f"{url} is a state in memory, which ends with its crawl. Name a lasting state with {STORE}.")
-    return kind, location
-
-
-def describe_use(url: str) -> str:
-    """Return a sentence that says how to use a new state."""
-    return (  # a log that stays behind would be read with the new database
-        f"To use it, set NEARDUP_STORE = {url!r}. Or first move all files of the old state away, then this one with "
-        "its witness to their place."
-    )
-
-
-def settings_of(settings: BaseSettings, spider_name: str) -> BaseSettings:
-    """Return the project's settings as the spider has them, with its state as NEARDUP_STORE.
-
-    A spider that was removed from the project has the project's settings, if its state exists. Raises SettingsError
-    for other names, and if the spider's class does not say which state is its own.
-    """
-    own, names = settings.copy(), get_spider_loader(settings).list()
-    if spider_name in names:
-        spider = get_spider_loader(settings).load(spider_name)
-        spider.update_settings(own)
-        own.set(SETTING, state_url(Config.from_settings(own), spider), "cmdline")
-        return own
-    config = Config.from_settings(own)
-    url = state_url(config, SimpleNamespace(name=spider_name))
-    has_own_state = url != state_url(config, SimpleNamespace(name=f"{spider_name}_"))
-    if not (has_own_state and existing_states(url)):
-        spiders = ", ".join(map(to_line, sorted(names)))
-        here = f"the spiders here are {spiders}" if names else "there is no spider here"
-        raise SettingsError(
-            f"--spider is {spider_name!r}, but {here}. Name one of them, or the state with --store URL."
-        )
-    own.set(SETTING, url, "cmdline")
-    return own
+# Pages.
 
 
 def find_pages(store: PageStore, urls: Iterable[str]) -> tuple[list[Record], list[str]]:

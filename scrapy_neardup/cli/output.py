@@ -1,4 +1,4 @@
-"""The output of commands: text that is safe on a terminal, JSON, tables, lists of records, progress."""
+"""The output of commands: text that is safe on a terminal, JSON, tables, progress."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import argparse
 import codecs
 import json
 import os
-import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from itertools import islice
 from pathlib import Path
 from textwrap import fill
 from typing import Any, TypeVar
@@ -18,10 +16,7 @@ from typing import Any, TypeVar
 from tabulate import tabulate
 from tqdm import tqdm
 
-from scrapy_neardup.atomic import replace_file
-from scrapy_neardup.cli.command import Option, flag, limit_option, option
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.files.writers import WRITERS, find_output_format, open_output
 from scrapy_neardup.inspect import as_data
 from scrapy_neardup.report.words import format_size
 from scrapy_neardup.text.marking import Mark, Part
@@ -29,19 +24,16 @@ from scrapy_neardup.untrusted import clean_text, escape_json, one_line
 
 T = TypeVar("T")
 
-#: Line ends, and our own colours. All else that steers a terminal is escaped.
-_ALLOWED = re.compile("(\n|\x1b\\[(?:32|90|0)m)")
-#: Records that a terminal shows by default.
-_SHOWN = 50
-
-#: Text before and after a marked part: in brackets, or in green and grey.
+#: Brackets around a marked part of a text.
 BRACKETS = {Mark.NONE: ("", ""), Mark.SHARED: ("[[", "]]"), Mark.BOILERPLATE: ("{{", "}}")}
-_COLOURS = {Mark.NONE: ("", ""), Mark.SHARED: ("\x1b[32m", "\x1b[0m"), Mark.BOILERPLATE: ("\x1b[90m", "\x1b[0m")}
+
+
+# Streams and files.
 
 
 def write(text: str) -> None:
     """Write to standard output at once, with escapes for characters that it cannot take or that steer a terminal."""
-    text = "".join(part if _ALLOWED.fullmatch(part) else one_line(part, len(part)) for part in _ALLOWED.split(text))
+    text = "\n".join(one_line(line, len(line)) for line in text.split("\n"))
     try:
         sys.stdout.write(text)
     except UnicodeEncodeError:
@@ -50,18 +42,20 @@ def write(text: str) -> None:
     sys.stdout.flush()
 
 
+def warn(text: str) -> None:
+    """Write a line to standard error."""
+    sys.stderr.write(f"{text}\n")
+
+
 def present(arguments: argparse.Namespace, data: Any, text: str | Iterable[str]) -> None:
     """Print the findings of a command: with ``--json`` the data, else the text or its lines."""
     shown = as_json(data) if arguments.json else text if isinstance(text, str) else "\n".join(text)
     write(shown.rstrip("\n") + "\n")
 
 
-def check_new_file(path: Path, *, force: bool) -> None:
-    """Raise NearDupError if the path is a folder, or exists and ``force`` is not given."""
-    if path.is_dir():
-        raise NearDupError(f"{path} is a folder. Name a file in it with -o.")
-    if path.exists() and not force:
-        raise NearDupError(f"{path} exists. Name another file with -o, or replace it with --force.")
+def progress(iterable: Iterable[T], total: int | None = None, what: str = "pages") -> Iterable[T]:
+    """Yield the same items. After a second on a terminal, show a bar on standard error."""
+    return tqdm(iterable, total=total, unit=f" {what}", file=sys.stderr, disable=None, delay=1, leave=False)
 
 
 def check_outputs(inputs: Iterable[str | Path], *outputs: str | Path | None) -> None:
@@ -74,46 +68,6 @@ def check_outputs(inputs: Iterable[str | Path], *outputs: str | Path | None) -> 
             raise NearDupError(f"{output} is also an input and would be replaced. Name another file.")
         if os.path.realpath(output) in map(os.path.realpath, files[:number]):
             raise NearDupError(f"{output} is named for two outputs. Name another file for one of them.")
-
-
-def save(text: str, path: Path) -> str:
-    """Write a file, all or nothing, and return its size."""
-    with replace_file(path) as draft:
-        draft.write_text(text, encoding="utf-8", errors="backslashreplace")
-    return format_size(path.stat().st_size)
-
-
-def write_html(html: str) -> None:
-    """Write a page to standard output as UTF-8, which the page declares."""
-    sys.stdout.buffer.write(html.encode())
-
-
-def warn(text: str) -> None:
-    """Write a line to standard error."""
-    sys.stderr.write(f"{text}\n")
-
-
-def ask(question: str) -> str:
-    """Ask a question and return the line of the answer, empty at the end of the input.
-
-    Keys typed before the question on a terminal are no answer to it, so they are dropped.
-    """
-    if sys.stdin.isatty():
-        _drop_typed_keys()
-    write(question)
-    return sys.stdin.readline()
-
-
-def _drop_typed_keys() -> None:
-    if sys.platform == "win32":
-        import msvcrt
-
-        while msvcrt.kbhit():
-            msvcrt.getwch()
-    else:
-        import termios
-
-        termios.tcflush(sys.stdin, termios.TCIFLUSH)
 
 
 def as_json(found: Any, indent: int | None = 2, *, wide: bool | None = None) -> str:
@@ -129,15 +83,7 @@ def as_json(found: Any, indent: int | None = 2, *, wide: bool | None = None) -> 
     return escape_json(json.dumps(found, ensure_ascii=not wide, indent=indent, default=as_data))
 
 
-def is_coloured() -> bool:
-    """Whether standard output is a terminal with colours, and NO_COLOR is not set."""
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or sys.platform == "win32"
-    return sys.stdout.isatty() and not plain
-
-
-def progress(iterable: Iterable[T], total: int | None = None, what: str = "pages") -> Iterable[T]:
-    """Yield the same items. After a second on a terminal, show a bar on standard error."""
-    return tqdm(iterable, total=total, unit=f" {what}", file=sys.stderr, disable=None, delay=1, leave=False)
+# Text.
 
 
 def to_line(text: str) -> str:
@@ -149,19 +95,18 @@ def to_line(text: str) -> str:
     return one_line(" ".join(text.split()), len(text))
 
 
-def format_parts(parts: Iterable[Part], *, coloured: bool) -> str:
-    """Return a text with its marked parts in colours or brackets."""
-    around = _COLOURS if coloured else BRACKETS
-    return "".join(f"{around[part.mark][0]}{clean_text(part.text)}{around[part.mark][1]}" for part in parts)
+def format_parts(parts: Iterable[Part]) -> str:
+    """Return a text with its marked parts in brackets."""
+    return "".join("{1}{0}{2}".format(clean_text(part.text), *BRACKETS[part.mark]) for part in parts)
 
 
-def format_count(number: int, singular: str, plural: str = "") -> str:
+def format_count(number: int, singular: str) -> str:
     """Return a number with its noun.
 
-    >>> format_count(1, "page"), format_count(2400, "copy", "copies")
-    ('1 page', '2,400 copies')
+    >>> format_count(1, "page"), format_count(2400, "page")
+    ('1 page', '2,400 pages')
     """
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+    return f"{number:,} {singular if number == 1 else singular + 's'}"
 
 
 def format_counts(counts: Mapping[str, object]) -> str:
@@ -174,12 +119,9 @@ def format_counts(counts: Mapping[str, object]) -> str:
     return ", ".join(f"{name}: {value:,}" for name, value in named)
 
 
-def format_facts(pairs: Iterable[tuple[str, object]], width: int = 14, indent: str = "  ") -> str:
-    """Return names and values in two columns. A value may have several lines."""
-    return "".join(
-        f"{indent}{name:<{width}}" + f"\n{indent}{' ' * width}".join(str(value).split("\n")) + "\n"
-        for name, value in pairs
-    )
+def format_rest(rest: int) -> str:
+    """Return a line for list items that are not shown; nothing if there are none."""
+    return f"  (and {rest:,} more)\n" if rest > 0 else ""
 
 
 def format_data(data: Any, *hidden: str, indent: str = "") -> str:
@@ -199,7 +141,8 @@ def format_data(data: Any, *hidden: str, indent: str = "") -> str:
         else:
             facts.append((_spaced(name), _format_value(name, value)))
     width = max((len(name) for name, _ in facts), default=0) + 2
-    return "".join([format_facts(facts, width, indent), *tables])
+    below = f"\n{indent}{' ' * width}"
+    return "".join([f"{indent}{name:<{width}}{value.replace(chr(10), below)}\n" for name, value in facts] + tables)
 
 
 def _as_dict(data: Any) -> dict[str, Any]:
@@ -228,62 +171,12 @@ def _spaced(name: str) -> str:
     return to_line(name.replace("_", " "))
 
 
-def format_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, words: int = 1, remarks: int = 0) -> str:
-    """Return a Markdown table. The first ``words`` and the last ``remarks`` columns are aligned left, others right.
+def format_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, words: int = 1) -> str:
+    """Return a Markdown table. The first ``words`` columns are aligned left, others right.
 
     >>> print(format_table(["method", "F1"], [["cascade", "0.9912"]]).splitlines()[2])
     | cascade  | 0.9912 |
     """
     cells = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
-    right = range(words, len(headers) - remarks)
-    aligned = ["right" if column in right else "left" for column in range(len(headers))]
+    aligned = ["left" if column < words else "right" for column in range(len(headers))]
     return tabulate(cells, headers, tablefmt="github", colalign=aligned if cells else None, disable_numparse=True)
-
-
-def format_rest(rest: int) -> str:
-    """Return a line for list items that are not shown; nothing if there are none."""
-    return f"  (and {rest:,} more)\n" if rest > 0 else ""
-
-
-def list_options(what: str, first: str = "the last ones") -> tuple[Option, ...]:
-    """Return the options of a list of ``what``, a plural, that shows the ``first`` ones: file, format, limit, JSON."""
-    return (
-        option("-o, --output FILE", f"write the {what} to this file, all or nothing"),
-        option("--output-format", "(default: by the suffix of FILE)", choices=WRITERS, default=""),
-        limit_option(None, f"{what} to show, {first} (default: {_SHOWN}; 0: all)"),
-        flag("--json", "print JSON lines"),
-    )
-
-
-def write_list(
-    arguments: argparse.Namespace,
-    records: Iterable[dict[str, Any]],
-    as_text: Callable[[dict[str, Any]], str],
-    what: str,
-    total: int | None = None,
-) -> int:
-    """Print records, or write them to the file of ``--output``. Return their number.
-
-    All records have the same fields. Spreadsheets run nothing in a written table, because strangers wrote its texts.
-    Text has the last records only, or the first ones of a known ``total``; a file and JSON get all.
-    """
-    if arguments.output:
-        number, format = 0, find_output_format(arguments.output, arguments.output_format)
-        with open_output(arguments.output, format, "", for_spreadsheet=True) as out:
-            for record in records:
-                out.write(record, None)
-                number += 1
-        if arguments.output != "-":
-            warn(f"{format_count(number, what.removesuffix('s'))} written to {arguments.output}.")
-        return number
-    limit = arguments.limit if arguments.limit is not None else 0 if arguments.json else _SHOWN
-    if total is None:
-        found = list(records)
-        total, records = len(found), found[-limit:]
-    shown = 0
-    for record in islice(records, limit or None):
-        write(as_json(record, indent=None) + "\n" if arguments.json else as_text(record))
-        shown += 1
-    if not arguments.json and shown < total:
-        write(f"(and {total - shown:,} more; --limit 0 shows all)\n")
-    return total

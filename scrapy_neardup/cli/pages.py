@@ -9,58 +9,36 @@ from dataclasses import replace
 from pathlib import Path
 from textwrap import indent
 
-from scrapy_neardup.cli.command import (
-    JSON,
-    METHOD,
-    STATE,
-    command,
-    config_of,
-    limit_option,
-    method_of,
-    option,
-)
+from scrapy_neardup.cli.command import JSON, STATE, command, option
 from scrapy_neardup.cli.opening import snapshot_if_exists
-from scrapy_neardup.cli.output import (
-    BRACKETS,
-    format_data,
-    format_parts,
-    is_coloured,
-    present,
-    to_line,
-)
+from scrapy_neardup.cli.output import BRACKETS, format_data, format_parts, present, to_line
 from scrapy_neardup.errors import NearDupError, PageError
 from scrapy_neardup.files import STDIN
 from scrapy_neardup.inspect import as_data
 from scrapy_neardup.inspect.extraction import ExtractedPage, inspect_extraction
-from scrapy_neardup.inspect.pair import (
-    KnownPair,
-    PairSide,
-    inspect_pair,
-)
+from scrapy_neardup.inspect.pair import KnownPair, inspect_pair
 from scrapy_neardup.inspect.sources import Side, find_side, read_page
 from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.page.reading import LineRole
 from scrapy_neardup.page.source import PageResponse
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.report.words import ENGLISH
+from scrapy_neardup.settings import Config
 from scrapy_neardup.text.marking import Mark, Part
 from scrapy_neardup.untrusted import one_line
 
-#: Values that stand in the sentence of a verdict, or below.
+#: Values that the sentence of a verdict has, and texts, which follow below.
 _SAID = ("sentence", "verdict", "kind", "reason", "similarity", "containment", "certain", "parameters", "a", "b")
 #: Before each line of a page, so that none looks like a line of the command.
 _INDENT = "  | "
 
 
 @command(
-    "compare",
-    option("a A", "the earlier page: a file of HTML or text, FILE#ID, or a URL in the state"),
+    option("a A", "the earlier page: a file, FILE#ID, or a URL in the state"),
     option("b B", "the page to judge"),
-    METHOD,
     option("--a-url URL", "the address of A, if it is a file; it shows the site"),
     option("--b-url URL", "the address of B, if it is a file; it shows the site"),
     *STATE,
-    limit_option(3000, "characters to show of each text (default: 3000; 0: all)"),
     JSON,
     examples="""\
 pages:
@@ -73,13 +51,12 @@ pages:
 
 examples:
   scrapy neardup compare https://a.example/ferry second.html --b-url https://a.example/ferry-again
-  scrapy neardup compare corpora/news#a17 corpora/news#a93 --method simhash:distance=6
+  scrapy neardup compare corpora/news#a17 corpora/news#a93 -s NEARDUP_METHOD=simhash
 """,
 )
-def compare(arguments: argparse.Namespace) -> int:
+def compare(arguments: argparse.Namespace, config: Config) -> int:
     """Print the verdict, with all that led to it."""
-    config = config_of(arguments)
-    method = method_of(arguments, config)
+    method = config.make_method()
     sides = []
     for name, url in ((arguments.a, arguments.a_url), (arguments.b, arguments.b_url)):
         page = read_page(name, config, or_url=bool(arguments.store))
@@ -88,39 +65,40 @@ def compare(arguments: argparse.Namespace) -> int:
     recipe = state_recipe(method, config.make_extractor())
     with snapshot_if_exists(arguments.store, config, recipe, needed=needed) as (store, why_none):
         a, b = (find_side(side.name, store) if side.page is None and store else side for side in sides)
-        pair = inspect_pair(method, config, a, b, store, why_none, arguments.limit)
-    present(arguments, pair, _lines(pair, arguments.limit, coloured=is_coloured()))
+        pair = inspect_pair(method, config, a, b, store, why_none)
+    present(arguments, pair, _pair_lines(pair))
     return 0
 
 
-def _lines(pair: KnownPair, limit: int, *, coloured: bool) -> Iterator[str]:
+def _pair_lines(pair: KnownPair) -> Iterator[str]:
     """Yield verdict, features, rule and marked texts."""
     yield pair.sentence
     sides = (("A", pair.a), ("B", pair.b))
-    yield from (_name_line(name, side.name, side.title) for name, side in sides)
+    for name, side in sides:
+        title = f', "{to_line(side.title)}"' if side.title else ""
+        yield f"{name} is {to_line(side.name)}{title}"
     yield ""
     data = as_data(pair)
-    if pair.compared is not None:
-        keys = pair.compared.keys
-        data["features"] = [one for one in pair.compared.features or () if one.value]
-        common = f" ({keys.common} keys of too many pages do not count)" if keys.common else ""
-        data["keys"] = f"{keys.shared} of B's {keys.of} keys are keys of A{common}"
-        data["compared_in_a_crawl"] = "yes" if pair.compared.compared_in_a_crawl else "no"
+    if (found := data.pop("comparison")) is not None:
+        common = f" ({found.keys['common']} keys of too many pages do not count)" if found.keys["common"] else ""
+        data |= {
+            **as_data(found),
+            "features": [one for one in found.features or () if one["value"]],
+            "keys": f"{found.keys['shared']} of B's {found.keys['of']} keys are keys of A{common}",
+            "compared_in_a_crawl": "yes" if found.compared_in_a_crawl else "no",
+        }
     yield format_data(data, *_SAID)
-    yield from _note_lines(pair, coloured=coloured)
+    yield from _note_lines(pair)
     for name, side in sides:
-        if side.parts is not None:
+        if side.text is not None:
+            text = format_parts(side.text).rstrip()
             yield f"\n{name}:\n"
-            yield from _text_lines(side, limit, coloured=coloured)
+            yield indent(text, _INDENT, lambda _: True) if text else "(no text)"
 
 
-def _name_line(side: str, name: str, title: str | None) -> str:
-    return f'{side} is {to_line(name)}, "{to_line(title)}"' if title else f"{side} is {to_line(name)}"
-
-
-def _note_lines(pair: KnownPair, *, coloured: bool) -> Iterator[str]:
+def _note_lines(pair: KnownPair) -> Iterator[str]:
     """Yield what the marks mean, and which texts are not kept."""
-    texts = {name: side.parts for name, side in (("A", pair.a), ("B", pair.b))}
+    texts = {"A": pair.a.text, "B": pair.b.text}
     without_text = [name for name, text in texts.items() if text is None]
     if len(without_text) == 2:
         yield "The state has the text of neither page, so there is nothing more to show."
@@ -128,10 +106,8 @@ def _note_lines(pair: KnownPair, *, coloured: bool) -> Iterator[str]:
     for name in without_text:
         yield f"The state has no text of {name}. It recognises only some of its longest sentences."
     shared, boilerplate = ("between {} and {}".format(*BRACKETS[mark]) for mark in (Mark.SHARED, Mark.BOILERPLATE))
-    if coloured:
-        shared, boilerplate = "green", "grey"
     marks = {part.mark for text in texts.values() for part in text or ()}
-    if Mark.SHARED in marks or pair.a.shared_left or pair.b.shared_left:
+    if Mark.SHARED in marks:
         yield f"Common sentences: {shared}."
     else:
         yield f"No common sentence{' besides boilerplate' if Mark.BOILERPLATE in marks else ''} is known."
@@ -139,20 +115,11 @@ def _note_lines(pair: KnownPair, *, coloured: bool) -> Iterator[str]:
         yield f"Boilerplate (on many pages): {boilerplate}."
 
 
-def _text_lines(side: PairSide, limit: int, *, coloured: bool) -> Iterator[str]:
-    text = format_parts(side.parts or (), coloured=coloured).rstrip()
-    yield indent(text, _INDENT, lambda _: True) if text else "(no text)"
-    if side.cut:
-        rest = f", and {side.shared_left} more common sentences" if side.shared_left else ""
-        yield f"\n(cut after {limit:,} of {side.characters:,} characters{rest}; --limit 0 shows all)"
-
-
 #: Length of the longest role of a line.
 _WIDTH = max(len(role.value) for role in LineRole)
 
 
 @command(
-    "extract",
     option("source FILE", "an HTML file, or - for standard input"),
     option("--url URL", "the address of the page; it shows the site"),
     *STATE,
@@ -169,11 +136,10 @@ examples:
   scrapy neardup extract saved.html --url https://a.example/ferry --store sqlite:///var/crawls/state.sqlite
 """,
 )
-def extract_text(arguments: argparse.Namespace) -> int:
+def extract(arguments: argparse.Namespace, config: Config) -> int:
     """Print the text of the page, and why it is read so."""
-    config = config_of(arguments)
     method = config.make_method()
-    served = _read_source(arguments)
+    served = _read_source(arguments.source, arguments.url or "")
     recipe = state_recipe(method, config.make_extractor())
     with snapshot_if_exists(arguments.store, config, recipe) as (store, why_no_state):
         try:
@@ -183,17 +149,16 @@ def extract_text(arguments: argparse.Namespace) -> int:
                 f"{to_line(arguments.source)} has no readable page: {to_line(str(error)).rstrip('.')} "
                 f"({error.reason}). In a crawl its items pass unjudged."
             ) from None
-    present(arguments, found, _extracted_lines(found, coloured=is_coloured()))
+    present(arguments, found, _page_lines(found))
     return 0
 
 
-def _read_source(arguments: argparse.Namespace) -> PageResponse:
-    source: str = arguments.source
+def _read_source(source: str, url: str) -> PageResponse:
     if source == STDIN:
-        return PageResponse(arguments.url or "", sys.stdin.buffer.read())
+        return PageResponse(url, sys.stdin.buffer.read())
     path = Path(source)
     try:
-        return PageResponse(arguments.url or path.absolute().as_uri(), path.read_bytes())
+        return PageResponse(url or path.absolute().as_uri(), path.read_bytes())
     except (OSError, ValueError) as error:  # ValueError: the name has a NUL
         raise NearDupError(
             f"{one_line(source)} cannot be read: {one_line(str(error))}. Name an HTML file, or give a page to standard "
@@ -201,15 +166,14 @@ def _read_source(arguments: argparse.Namespace) -> PageResponse:
         ) from None
 
 
-def _extracted_lines(found: ExtractedPage, *, coloured: bool) -> Iterator[str]:
+def _page_lines(found: ExtractedPage) -> Iterator[str]:
     yield to_line(found.url) or "standard input"
     data = {**as_data(found), "judged": "yes" if found.judged else f"no: {ENGLISH(f'reason.{found.reason}')}"}
     yield format_data(data, "url", "text", "main", "lines", indent="  ")
     for one in found.lines:
         pages = f" (on {one.pages:,} pages)" if one.pages else ""
-        # Without colours the role says that all of a line is boilerplate.
-        is_marked = coloured or one.role != LineRole.BOILERPLATE.value
-        text = " ".join(format_parts(one.parts if is_marked else (Part(one.text),), coloured=coloured).split())
-        yield f"{one.role:<{_WIDTH}}  {text}{pages}"
+        is_marked = one.role != LineRole.BOILERPLATE.value  # else the role says it of the whole line
+        parts = one.text if is_marked else (Part(part.text) for part in one.text)
+        yield f"{one.role:<{_WIDTH}}  {' '.join(format_parts(parts).split())}{pages}"
     if not found.lines:
         yield "It shows no text."

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
-from scrapy_neardup.cli.command import JSON, STATE, command, config_of, flag, format_option, option
+from scrapy_neardup.cli.command import JSON, JSON_LINES, STATE, command, flag, option
 from scrapy_neardup.cli.opening import describe_missing, find_pages, open_state, snapshot_state
-from scrapy_neardup.cli.output import (
-    format_count,
-    format_rest,
-    list_options,
-    present,
-    to_line,
-    warn,
-    write_list,
-)
+from scrapy_neardup.cli.output import as_json, format_count, format_rest, present, to_line, warn, write
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.files import STDIN, Entry, read_input
+from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.inspect import utc_time
-from scrapy_neardup.inspect.pages import dropped, originals_of
+from scrapy_neardup.inspect.pages import list_dropped, originals_of
 from scrapy_neardup.inspect.sources import near_urls
 from scrapy_neardup.judge.manual_verdicts import (
     ManualKind,
@@ -33,21 +24,18 @@ from scrapy_neardup.judge.manual_verdicts import (
     remove_manual_verdicts,
     write_manual_verdicts,
 )
-from scrapy_neardup.maintenance.scan import of_host
 from scrapy_neardup.maintenance.tables import CRAWLS
+from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 
-_NOUN = "manual verdicts"
 #: Pages to print.
 _SHOWN = 20
 
 
 @command(
-    "keep",
-    option("urls URL", "a page, by its URL as crawled; -: read URLs from standard input, one per line", nargs="*"),
+    option("urls URL", "a page, by its URL as crawled", nargs="*"),
     option("--from FILE", "the pages in the field url of a file of records", dest="file"),
-    format_option("FILE"),
     flag("--last", "all pages that the last crawl dropped as copies, without those that have a manual verdict"),
     option("--site SITE", "with --last: only this host and its subdomains"),
     flag("--remove", "remove the manual verdicts on these pages"),
@@ -61,22 +49,23 @@ effect:
 examples:
   scrapy neardup keep https://a.example/ferry
   scrapy neardup keep --last --site a.example
-  scrapy neardup dropped --last -o dropped.jsonl && scrapy neardup keep --from dropped.jsonl
+  scrapy neardup dropped --last --json > dropped.jsonl && scrapy neardup keep --from dropped.jsonl
   scrapy neardup keep --remove https://a.example/ferry
 """,
 )
-def keep(arguments: argparse.Namespace) -> int:
+def keep(arguments: argparse.Namespace, config: Config) -> int:
     """Write or remove manual verdicts; return 1 if a page is not in the state."""
     if arguments.site is not None and not arguments.last:
         raise SettingsError("--site works only with --last. Add --last.")
-    urls = [] if arguments.last and not (arguments.urls or arguments.file) else _read_urls(arguments)
-    with open_state(arguments.store, config_of(arguments)) as store:
+    urls = [*arguments.urls, *(_read_urls(arguments.file) if arguments.file else ())]
+    if not (any(urls) or arguments.last):
+        raise SettingsError("No page is named. Give URLs, or --from FILE, or --last.")
+    with open_state(arguments.store, config) as store:
         if arguments.last:
             last = max((crawl.generation for crawl in CRAWLS.read(store)), default=0)
-            is_wanted = of_host(arguments.site) if arguments.site is not None else lambda record: True
-            records = [one.record for one in dropped(store, last) if one.judged is None] if last else []
-            urls += [record.url for record in records if record is not None and is_wanted(record)]
-            urls = list(dict.fromkeys(urls))
+            dropped = list_dropped(store, Counter(), last, site=arguments.site) if last else ()
+            urls += [one.url for one in dropped if one.url and one.judged is None]
+        urls = list(dict.fromkeys(urls))
         if arguments.remove:
             return _remove_verdicts(arguments, store, urls)
         found, missing = find_pages(store, urls)
@@ -88,26 +77,22 @@ def keep(arguments: argparse.Namespace) -> int:
         if verdicts:
             write_manual_verdicts(store, *verdicts)
     kept = [{"url": one.url, "original": one.other or None} for one in verdicts]
-    present(arguments, {"kept": kept, "missing": missing}, "".join(_lines(verdicts)))
+    present(arguments, {"kept": kept, "missing": missing}, "".join(_kept_lines(verdicts)))
     return 1 if missing else 0
 
 
-def _read_urls(arguments: argparse.Namespace) -> list[str]:
-    """Return the URLs, each once; raises NearDupError if there is none, or if a list cannot be read."""
-    urls = [one for url in arguments.urls for one in (map(str.strip, sys.stdin) if url == STDIN else [url])]
-    for record in read_input(arguments.file, arguments.format) if arguments.file else ():
+def _read_urls(file: str) -> Iterator[str]:
+    """Yield the URLs of records; raises NearDupError for a record without one."""
+    for record in read_input(file):
         if not isinstance(record, Entry):
             raise NearDupError(f"{record.place} cannot be read: {record.why}. Nothing is changed.")
         url = record.fields.get("url")
         if not isinstance(url, str) or not url.strip():
             raise NearDupError(f"{record.place} has no url, but each record needs one. Nothing is changed.")
-        urls.append(url.strip())
-    if not any(urls):
-        raise SettingsError("No page is named. Give URLs, or - for standard input, or --from FILE.")
-    return list(dict.fromkeys(filter(None, urls)))
+        yield url.strip()
 
 
-def _lines(verdicts: list[ManualVerdict]) -> Iterator[str]:
+def _kept_lines(verdicts: list[ManualVerdict]) -> Iterator[str]:
     one_page = len(verdicts) == 1
     yield f"{format_count(len(verdicts), 'page')} will pass when {'it comes' if one_page else 'they come'} again.\n"
     for one in verdicts[:_SHOWN]:
@@ -130,7 +115,6 @@ def _remove_verdicts(arguments: argparse.Namespace, store: PageStore, urls: list
 
 
 @command(
-    "copy",
     option("url URL", "the copy, by its URL as crawled"),
     option("original ORIGINAL", "its original, by its URL as crawled", nargs="?"),
     flag("--remove", "remove the manual verdict on the page"),
@@ -146,12 +130,12 @@ examples:
   scrapy neardup copy --remove https://b.example/the-ferry-again
 """,
 )
-def copy(arguments: argparse.Namespace) -> int:
+def copy(arguments: argparse.Namespace, config: Config) -> int:
     """Write the manual verdict, or remove it; raises NearDupError if the page cannot be a copy of the other."""
     if arguments.remove == (arguments.original is not None):
         raise SettingsError("Name the copy and its original: copy URL ORIGINAL. To undo it: copy --remove URL.")
     url: str = arguments.url
-    with open_state(arguments.store, config_of(arguments)) as store:
+    with open_state(arguments.store, config) as store:
         if arguments.remove:
             return _remove_verdicts(arguments, store, [url])
         original = _find_original(store, url, arguments.original)
@@ -185,43 +169,33 @@ def _find_original(store: PageStore, url: str, other: str) -> Record:
 
 
 @command(
-    "judgements",
     *STATE,
-    *list_options(_NOUN),
+    JSON_LINES,
     examples="""\
-labels (-o):
-  One label per pair: {"a": "https://…", "b": "https://…", "drop": "yes"} for a copy, "no" for a page to keep. Give the
-  file to 'evaluate' with --pairs.
+labels (--json):
+  One label per pair: {"a": "https://…", "b": "https://…", "drop": "yes", "when": …} for a copy, "no" for a page to
+  keep. 'evaluate --pairs' reads them.
 
 examples:
   scrapy neardup judgements
-  scrapy neardup judgements -o labels.jsonl
+  scrapy neardup judgements --json > labels.jsonl
 """,
 )
-def judgements(arguments: argparse.Namespace) -> int:
-    """List the manual verdicts, or write labels."""
-    with snapshot_state(arguments.store, config_of(arguments)) as store:
+def list_verdicts(arguments: argparse.Namespace, config: Config) -> int:
+    """List the manual verdicts, as text or as labels."""
+    with snapshot_state(arguments.store, config) as store:
         verdicts = sorted(manual_verdicts(store), key=lambda one: (one.when, one.url))
-    if not arguments.output:
-        listed = (
-            {"url": one.url, "said": one.kind.value, "other": one.other or None, "when": utc_time(one.when)}
-            for one in verdicts
-        )
-        write_list(arguments, listed, _format_verdict, _NOUN)
-    else:
-        write_list(arguments, [_as_label(one) for one in verdicts if one.other], str, _NOUN)
-        if rest := sum(not one.other for one in verdicts):
-            warn(f"{format_count(rest, 'more manual verdict')} without a known original, so not a pair.")
+    for one in verdicts:
+        is_copy, when = one.kind is ManualKind.COPY, utc_time(one.when)
+        if not arguments.json:
+            relation = "a copy of" if is_copy else "no copy of"
+            other = f"    {relation} {to_line(one.other)}\n" if one.other else ""
+            write(f"{when}  {one.kind.value}  {to_line(one.url)}\n{other}")
+        elif one.other:
+            label = {"a": one.other, "b": one.url, "drop": "yes" if is_copy else "no", "when": when}
+            write(as_json(label, indent=None) + "\n")
+    if arguments.json and (rest := sum(not one.other for one in verdicts)):
+        warn(f"{format_count(rest, 'more manual verdict')} without a known original, so not a pair.")
     if not verdicts:
         warn("This state has no manual verdicts.")
     return 0
-
-
-def _as_label(one: ManualVerdict) -> dict[str, Any]:
-    return {"a": one.other, "b": one.url, "drop": "yes" if one.kind is ManualKind.COPY else "no"}
-
-
-def _format_verdict(one: dict[str, Any]) -> str:
-    relation = "no copy of" if one["said"] == ManualKind.KEEP.value else "a copy of"
-    other = f"    {relation} {to_line(one['other'])}\n" if one["other"] else ""
-    return f"{one['when']}  {one['said']}  {to_line(one['url'])}\n{other}"

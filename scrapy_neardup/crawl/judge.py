@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.crawl import stats
@@ -12,7 +11,7 @@ from scrapy_neardup.crawl.notes import Notes, Outage
 from scrapy_neardup.crawl.site_watch import SiteWatch
 from scrapy_neardup.crawl.turns import AsyncPageReader, Event, Turn, Turns
 from scrapy_neardup.crawl.visits import JudgedPage, Visit, fields_of
-from scrapy_neardup.errors import AnyReason, ExtractionError, PageError, StoreError
+from scrapy_neardup.errors import AnyReason, PageError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import PageJudgement, Reservation, Ruled, Ruling
 from scrapy_neardup.model import ROW, Kind, Page, Verdict
@@ -34,17 +33,6 @@ _CURES = {
     "too_large": ": it exceeds NEARDUP_MAX_HTML, NEARDUP_MAX_TEXT, 100,000 tags or the memory limit",
     "too_slow": ": reading it takes longer than NEARDUP_MAX_SECONDS",
 }
-#: Behind them; a state on a server does not know pages by their bytes.
-_NOT_AGAIN = ". It is not read again until it changes"
-
-
-def _refuse_without_response() -> Page:
-    raise ExtractionError(
-        "no_content",
-        "the item has no text, no HTML and no response. It comes from start(), from an errback, or from 'scrapy "
-        "parse --pipelines', which hands no response over. Give it a text (NEARDUP_FIELDS), or give its request the "
-        "page: meta={'neardup_response': response}",
-    )
 
 
 class Judge:
@@ -60,32 +48,21 @@ class Judge:
         watch: SiteWatch,
         *,
         wait: float,
-        listings: bool = True,
         server: RemoteCrawl | None = None,
     ) -> None:
-        """``wait``: seconds that a page waits for each one before it. ``listings``: several items may be several rows.
-
-        ``server``: judges the pages of a state on a server.
-        """
+        """``wait``: seconds that a page waits for each one before it. ``server``: judges pages of a shared state."""
         self._source = source
         self._reader = reader
         self._detector = detector
         self._notes = notes
         self._outage = outage
         self._wait = wait
-        self._listings = listings
         self._watch = watch
         self._is_shared = server is not None
         self._make_judgement: Callable[[], PageJudgement] = (
             partial(LocalJudgement, detector) if server is None else server.judgement
         )
         self._turns = Turns()
-        self._drafting = 0.0
-
-    @property
-    def extraction(self) -> float:
-        """Seconds spent on making pages."""
-        return self._drafting + self._reader.spent
 
     async def judge(self, item: Any, visit: Visit) -> JudgedPage:
         """The page of an item, with its verdict.
@@ -95,25 +72,20 @@ class Judge:
         """
         fields, names, served = fields_of(item), self._source.fields, visit.served
         has_content, url = names.has_content(fields), self._url(fields, visit)
-        if visit.has_no_response and not has_content:
-            return await self._judge(url, _refuse_without_response)
-        draft = partial(self._source.prepare, fields, served, url)
         if served is None or has_content:
-            return await self._judge(url, draft)
+            return await self._judge(url, partial(self._source.prepare, fields, served, url))
         if names.part(fields):
-            return self._warn_of_row(await self._judge_once(visit, url, partial(row_page, fields, url)), fields)
-        if self._listings and visit.items.are_several and not names.url(fields):
+            page = await self._judge_once(visit, url, partial(row_page, fields, url))
+        elif visit.items.are_several and not names.url(fields):
             url = row_name(fields, served.url, self._detector.is_enough)
-            return self._warn_of_row(await self._judge(url, partial(row_page, fields, url)), fields)
-        return await self._judge_once(visit, url, draft)
-
-    def _warn_of_row(self, page: JudgedPage, fields: Item) -> JudgedPage:
+            page = await self._judge(url, partial(row_page, fields, url))
+        else:
+            return await self._judge_once(visit, url, partial(self._source.prepare, fields, served, url))
         if page.verdict.reason == ROW and self._notes.mark_logged(ROW):
             logger.warning(
                 "%s passes: its response gave several items without their own texts, so the page's text belongs to "
                 "none of them. Each is a row, which is compared with no other page and dropped only if it comes again "
-                "unchanged. %s. If all are one article, give them the page's URL, or set NEARDUP_LISTINGS = False. "
-                "(Further rows are only counted.)",
+                "unchanged. %s. If all are one article, give them the page's URL. (Further rows are only counted.)",
                 page.verdict.sentence(),
                 self._source.text_cure(fields),
             )
@@ -137,7 +109,7 @@ class Judge:
         if not has_content or names.part(fields):
             return names.article_url(fields, visit.served.url)
         visit.unnamed += 1
-        if visit.unnamed == 1 and not (visit.is_claimed or (visit.has_bare and not self._listings)):
+        if visit.unnamed == 1 and not visit.is_claimed:
             return visit.served.url
         while (url := f"{visit.served.url}#{visit.unnamed}") in visit.urls:
             visit.unnamed += 1
@@ -173,7 +145,7 @@ class Judge:
         """Judge the page that an item makes. Whatever goes wrong, the page is unjudged and the item passes."""
         turn = self._turns.join()
         try:
-            ruled = await self._rule(self._make(make), turn)
+            ruled = await self._rule(self._reader.time(make), turn)
         except PageError as error:
             ruled = _unjudged(url, error.reason)
             sentence = ruled.verdict.sentence()
@@ -192,21 +164,13 @@ class Judge:
         self._count(ruled.verdict)
         return JudgedPage(ruled.verdict, ruled.reservation)
 
-    def _make(self, make: Make) -> Page | UnreadPage:
-        begun = perf_counter()
-        try:
-            return make()
-        finally:
-            self._drafting += perf_counter() - begun
-
     def _warn_of_unjudged(self, verdict: Verdict) -> None:
         reason = verdict.reason
-        if verdict.kind is Kind.UNJUDGED and reason != ROW:
-            is_over_limit = reason in LIMIT_REASONS
-            cure = _CURES.get(reason, "") + (_NOT_AGAIN if is_over_limit and not self._is_shared else "")
-            is_first = self._notes.warn_once(reason, "%s passes%s.", verdict.sentence(), cure)
-            if not is_first and is_over_limit:  # each URL, because somebody may have made it on purpose
-                logger.info("%s passes.", verdict.sentence())
+        if verdict.kind is not Kind.UNJUDGED or reason == ROW:
+            return
+        is_first = self._notes.warn_once(reason, "%s passes%s.", verdict.sentence(), _CURES.get(reason, ""))
+        if not is_first and reason in LIMIT_REASONS:  # each URL, because somebody may have made it on purpose
+            logger.info("%s passes.", verdict.sentence())
 
     def _count(self, verdict: Verdict) -> None:
         self._notes.count(stats.PAGES)
@@ -233,7 +197,7 @@ class Judge:
             if unchanged is not None:
                 self._watch.see(Page(made.url), unchanged)
                 return unchanged
-        page = await self._read(made, turn)
+        page = made if isinstance(made, Page) else await self._reader.read(made, turn)
         await turn.comes()
         if self._is_shared:
             turn.leave()  # the server keeps the order of the pages of all crawlers
@@ -249,9 +213,6 @@ class Judge:
                 self._notes.count(stats.WAITED)
                 await judgement.wait(ruling.by, self._wait)
         return _unjudged(made.url, "store_failed")
-
-    async def _read(self, made: Page | UnreadPage, turn: Turn) -> Page:
-        return made if isinstance(made, Page) else await self._reader.read(made, turn)
 
 
 class LocalJudgement:

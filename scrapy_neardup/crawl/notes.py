@@ -18,6 +18,9 @@ from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 
+#: The most feeds that one message names.
+_MOST_NAMES = 3
+
 
 class Notes:
     """Counts in the stats of one crawl, and logs each kind of trouble once."""
@@ -52,8 +55,8 @@ class Notes:
 class Outage:
     """Whether the state has failed. From then on every item passes unjudged."""
 
-    def __init__(self, notes: Notes, close_crawl: Callable[[str], None] | None, on_store_error: str = "pass") -> None:
-        """``close_crawl`` gets the reason. Without it the crawl goes on, as NEARDUP_ON_STORE_ERROR says."""
+    def __init__(self, notes: Notes, close_crawl: Callable[[str], None], on_store_error: str) -> None:
+        """``close_crawl`` gets the reason, and is called if NEARDUP_ON_STORE_ERROR says so."""
         self.happened = False
         self._notes = notes
         self._close_crawl = close_crawl
@@ -71,14 +74,15 @@ class Outage:
         """Record an error of the state; the first one is logged and closes the crawl."""
         if not self._is_first():
             return
+        closes = self._on_store_error == "close"
         logger.error(
             "%s From here on every item passes unjudged. %s",
             error,
             "The crawl is closed. To let it go on, set NEARDUP_ON_STORE_ERROR = 'pass'."
-            if self._close_crawl
+            if closes
             else f"The crawl goes on, because NEARDUP_ON_STORE_ERROR is {self._on_store_error!r}.",
         )
-        if self._close_crawl:
+        if closes:
             self._close_crawl("neardup_store_failed")
 
     def report_at_end(self, error: StoreError) -> None:
@@ -90,10 +94,6 @@ class Outage:
         self.happened = True
         self._notes.count(stats.ERRORS)
         return self._notes.mark_logged("store")
-
-
-#: The most feeds that one message names.
-_MOST_NAMES = 3
 
 
 @contextmanager
@@ -123,12 +123,6 @@ def log_opening(store: PageStore, config: Config, notes: Notes, job: str) -> Non
         place,
         store.pages,
     )
-    _log_bounds(store, config)
-    if config.drops_catalogue:
-        logger.info(
-            "NEARDUP_PROFILE is 'catalogue', and copies are dropped. Readers of a catalogue want nearly all pages. To "
-            "tag them instead, set DROP_DUPLICATES = False."
-        )
     if rolled_back.pages:
         logger.warning("%s", rolled_back.sentence())
     if job:
@@ -136,8 +130,7 @@ def log_opening(store: PageStore, config: Config, notes: Notes, job: str) -> Non
 
 
 def _log_dry_run(store: PageStore, place: str, config: Config, notes: Notes) -> None:
-    for stat in (stats.DRY_DROPPED, stats.DRY_TAGGED):  # every dry run shows them
-        notes.count(stat, 0)
+    notes.count(stats.DRY_DROPPED, 0)  # every dry run shows it
     if store.snapshot is not None:
         in_use = ", which another crawl is using" if store.is_held else ""
         place += f", a snapshot with {store.snapshot.pages} pages{in_use}"
@@ -147,23 +140,10 @@ def _log_dry_run(store: PageStore, place: str, config: Config, notes: Notes) -> 
         "NEARDUP_DRY_RUN = False.",
         config.method,
         place,
-        ", each item has its verdict" if config.tags_all else "",
+        "" if config.drop else ", each item has its verdict",
     )
     if pages := store.rolled_back.pages:
         logger.info("%d pages of a killed crawl are left out; a real crawl rolls them back.", pages)
-
-
-def _log_bounds(store: PageStore, config: Config) -> None:
-    if config.ttl is not None:
-        logger.info("The state forgets pages %g hours after they were last seen (NEARDUP_TTL).", config.ttl / 3600)
-    if config.max_pages is not None:
-        surplus = store.pages - config.max_pages
-        more = f" It has {surplus} more: they go bit by bit, or at once with scrapy neardup expire."
-        logger.info(
-            "The state keeps at most %d pages and forgets the oldest (NEARDUP_MAX_PAGES).%s",
-            config.max_pages,
-            more if surplus > 0 else "",
-        )
 
 
 def log_not_requested(store: PageStore, notes: Notes, job: str, *, is_over: bool) -> None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine
 from typing import Any
 
 from itemadapter import ItemAdapter
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem, NotConfigured
-from scrapy.exporters import CsvItemExporter
 from scrapy.settings import BaseSettings
 
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.feeds import leave_out_feeds
+from scrapy_neardup.crawl.delivery import leave_out_feeds
 from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, ResponsePipeline
 from scrapy_neardup.crawl.notes import Notes, log_refusal
 from scrapy_neardup.crawl.session import Session
@@ -21,18 +20,12 @@ from scrapy_neardup.crawl.state_location import state_url, warn_of_shared_state
 from scrapy_neardup.crawl.turns import Backlog
 from scrapy_neardup.crawl.visits import use_ticket
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.files.writers import as_cells
 from scrapy_neardup.model import Kind, Verdict
-from scrapy_neardup.settings import DROP, PASS, TAG, Config, is_enabled
+from scrapy_neardup.settings import DROP, TAG, Config, is_enabled
 from scrapy_neardup.state.urls import parse_url
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
-
-#: The parts of a tag, in their order.
-_PARTS = tuple(Verdict(Kind.UNIQUE, "").as_tag())
-#: Scrapy's exporter for CSV, unless a project names another one.
-_CSV = "scrapy.exporters.CsvItemExporter"
 
 
 class _Dropped(DropItem):
@@ -56,12 +49,11 @@ class NearDupPipeline:
 
     #: None until the state is open.
     _session: Session | None = None
-    _tagger: Tagger
 
     def __init__(self, crawler: Crawler, config: Config) -> None:
         self._crawler = crawler
         self._config = config
-        self._backlog = Backlog()
+        self._backlog = Backlog(crawler)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDupPipeline:
@@ -88,7 +80,6 @@ class NearDupPipeline:
             leave_out_feeds(self._crawler)
         if not _is_crawl(self._crawler):
             return None
-        self._join_backlog()
         with log_refusal():
             url = self._state_url()
             if self._config.on_store_error == "wait" and parse_url(url)[0].is_shared:
@@ -97,10 +88,8 @@ class NearDupPipeline:
         return None
 
     def _open(self, url: str) -> Session:
-        config = self._config
-        self._session = session = Session(self._crawler, config, url)
-        self._tagger = Tagger(config.tag_field, session.notes, session.close_crawl if config.tags_all else None)
-        return session
+        self._session = Session(self._crawler, self._config, url)
+        return self._session
 
     def _state_url(self) -> str:
         url = state_url(self._config, self._crawler.spider)
@@ -114,17 +103,6 @@ class NearDupPipeline:
             await wait_for_server(url, Notes(self._crawler.stats))
             self._open(url)
 
-    def _join_backlog(self) -> None:
-        """Have Scrapy count the items that wait. Without its engine, as in a script, nobody sends requests."""
-        try:
-            slot = self._crawler.engine.scraper.slot
-        except (AttributeError, RuntimeError):
-            return
-        middleware = self._crawler.get_spider_middleware(NearDupSpiderMiddleware)
-        if middleware is not None:
-            self._backlog = middleware.backlog
-        self._backlog.join(slot)
-
     async def process_item(self, item: Any) -> Any:
         """Drop the item, or pass it on, with a tag if the settings ask for it."""
         session, config = self._session or self._open(self._state_url()), self._config
@@ -132,11 +110,8 @@ class NearDupPipeline:
         if ticket.visit.opted_out:
             session.notes.count(stats.OPTED_OUT)
             return item
-        size = self._backlog.add(item)
-        try:
+        with self._backlog.hold(item):
             page = await session.judge.judge(item, ticket.visit)
-        finally:
-            self._backlog.remove(size)
         action = config.action(page.verdict)
         if action == DROP:
             if not config.dry_run:
@@ -145,13 +120,34 @@ class NearDupPipeline:
         if page.reservation is not None:
             page.in_pipelines += 1
             ticket.page = page
-        if config.dry_run:
-            if action == TAG:
-                session.notes.count(stats.DRY_TAGGED)
-            action = TAG if config.tags_all else PASS
-        if action == TAG:
-            self._tagger.tag(item, page.verdict)
+        if action == TAG and not (config.drop and config.dry_run):
+            self._tag(item, page.verdict, session)
         return item
+
+    def _tag(self, item: Any, verdict: Verdict, session: Session) -> None:
+        """Put the verdict into its field. An item without the field passes untagged, and the log says what to do.
+
+        Where tags are all that the crawl is for, it is closed.
+        """
+        field = self._config.tag_field
+        try:
+            ItemAdapter(item)[field] = verdict.as_tag()
+        except Exception as error:  # each class of items has its own way to refuse a field
+            if not session.notes.mark_logged("tag"):
+                return
+            closes = not self._config.drop
+            logger.log(
+                logging.ERROR if closes else logging.WARNING,
+                "Items of class %s cannot be tagged, because they have no field %r (%s). Add that field to the class "
+                "(a scrapy.Item: %s = scrapy.Field()), or name another field in NEARDUP_TAG_FIELD. %s",
+                type(item).__name__,
+                field,
+                error,
+                field,
+                "The crawl is closed." if closes else "These items pass untagged.",
+            )
+            if closes:
+                session.close_crawl("neardup_no_tag_field")
 
 
 class Addon:
@@ -161,16 +157,13 @@ class Addon:
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Add the three components, and the columns of tags in CSV, unless NEARDUP_ENABLED is false."""
+        """Add the three components, unless NEARDUP_ENABLED is false."""
         if not is_enabled(settings):
             return
         add = settings.setdefault_in_component_priority_dict
         add("SPIDER_MIDDLEWARES", NearDupSpiderMiddleware, -1_000_000)
         add("ITEM_PIPELINES", ResponsePipeline, -1_000_000)
         add("ITEM_PIPELINES", NearDupPipeline, 300)
-        exporters = settings["FEED_EXPORTERS_BASE"]
-        if exporters.get("csv") == _CSV:
-            exporters["csv"] = TaggedCsvExporter
 
     def open_spider(self) -> None:
         """Raise SettingsError: Scrapy calls this only if ITEM_PIPELINES names the add-on."""
@@ -188,75 +181,3 @@ def _is_crawl(crawler: Crawler) -> bool:
     """
     start = getattr(crawler.spider, "start", None)
     return crawler.crawling and not getattr(start, "__module__", "").startswith("scrapy.commands.")
-
-
-class Tagger:
-    """Tags items. An item without the field passes untagged, and the log says once what to do."""
-
-    def __init__(self, field: str, notes: Notes, close_crawl: Callable[[str], None] | None) -> None:
-        """``close_crawl`` gets the reason. It is given where tags are all that the crawl is for."""
-        self._field = field
-        self._notes = notes
-        self._close_crawl = close_crawl
-
-    def tag(self, item: Any, verdict: Verdict) -> None:
-        """Put the verdict into its field."""
-        try:
-            ItemAdapter(item)[self._field] = verdict.as_tag()
-        except Exception as error:  # each class of items has its own way to refuse a field
-            if not self._notes.mark_logged("tag"):
-                return
-            logger.log(
-                logging.ERROR if self._close_crawl else logging.WARNING,
-                "Items of class %s cannot be tagged, because they have no field %r (%s). Add that field to the class "
-                "(a scrapy.Item: %s = scrapy.Field()), or name another field in NEARDUP_TAG_FIELD. %s",
-                type(item).__name__,
-                self._field,
-                error,
-                self._field,
-                "The crawl is closed." if self._close_crawl else "These items pass untagged.",
-            )
-            if self._close_crawl:
-                self._close_crawl("neardup_no_tag_field")
-
-
-class TaggedCsvExporter(CsvItemExporter):
-    """Scrapy's CSV with a column for each part of a tag, as ``dedup`` writes it."""
-
-    _tag_field = Config().tag_field
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *arguments: Any, **options: Any) -> TaggedCsvExporter:
-        """An exporter that knows NEARDUP_TAG_FIELD, also among the columns that the project names."""
-        exporter = cls(*arguments, **options)
-        exporter._tag_field = name = crawler.settings.get("NEARDUP_TAG_FIELD") or cls._tag_field
-        if isinstance(columns := exporter.fields_to_export, Mapping):
-            named = [(one, columns[one]) for one in columns]
-            exporter.fields_to_export = {
-                f"{one}{part}": f"{column}{part}" for one, column in named for part in _parts(one == name)
-            }
-        elif columns:
-            exporter.fields_to_export = [f"{one}{part}" for one in columns for part in _parts(one == name)]
-        return exporter
-
-    def export_item(self, item: Any) -> None:
-        """Write a row; an item without the tag field is written as it is."""
-        adapter, name = ItemAdapter(item), self._tag_field
-        fields = list(adapter.field_names())
-        tag = adapter.get(name)
-        if name not in fields or not (tag is None or isinstance(tag, Mapping)):
-            super().export_item(item)
-            return
-        row: dict[str, Any] = {}
-        for field in fields:
-            if field == name:
-                row |= {f"{name}{part}": "" for part in _parts(True)} | as_cells({}, tag, name)
-            else:
-                value = adapter.get(field, "")
-                row[field] = self.serialize_field(adapter.get_field_meta(field), field, value)
-        super().export_item(row)
-
-
-def _parts(is_tag: bool) -> tuple[str, ...]:
-    """The suffixes of a field's columns."""
-    return tuple(f".{part}" for part in _PARTS) if is_tag else ("",)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.crawler import Crawler
+from scrapy.extensions.feedexport import FeedExporter
 from scrapy.utils.asyncio import create_looping_call
 from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.feeds import take_over_feeds
+from scrapy_neardup.crawl.delivery import Delivery
 from scrapy_neardup.crawl.judge import Judge
-from scrapy_neardup.crawl.ledger import Ledger
 from scrapy_neardup.crawl.notes import Notes, Outage, log_not_requested, log_opening, log_unsealed
 from scrapy_neardup.crawl.site_watch import SiteWatch
 from scrapy_neardup.crawl.turns import AsyncPageReader, make_page_reader
@@ -41,44 +41,73 @@ _PAUSE = 5.0
 
 
 class Session:
-    """The open state of one crawl, and what works on it: ``judge`` and the ledger.
+    """The open state of one crawl, and what works on it: ``judge`` and the delivery.
 
     Making one opens the state; raises SettingsError or StoreError, which keep the crawl from starting.
     """
 
     def __init__(self, crawler: Crawler, config: Config, store_url: str) -> None:
         self.notes = Notes(crawler.stats)
+        self._crawler = crawler
         self._config = config
-        self.close_crawl = partial(_close_crawl, crawler)
-        closes = self.close_crawl if config.on_store_error == "close" else None
-        self._outage = Outage(self.notes, closes, config.on_store_error)
+        self._outage = Outage(self.notes, self.close_crawl, config.on_store_error)
         self._who = crawler.spider.name if crawler.spider else "unknown"
         job = "" if config.dry_run else crawler.settings.get("JOBDIR")  # a dry run writes nothing there either
         self._job = str(Path(job).absolute()) if job else ""
         self._is_over = False
         self._server: ServerCrawl | None = None
         self._reader: AsyncPageReader | None = None
-        on_expired = partial(self.notes.count, stats.EXPIRED)
-        self._detector = _open_detector(config, store_url, self._who, self._job, on_expired)
+        self._detector = self._open_detector(store_url)
         try:
-            self._begin(crawler)
+            self._begin()
         except BaseException:
             self._give_up()
             raise
 
-    def _begin(self, crawler: Crawler) -> None:
-        config, detector, notes = self._config, self._detector, self.notes
+    def close_crawl(self, reason: str) -> None:
+        """End the crawl in good order. Scrapy's CloseSpider raised in a pipeline would only be an item's error."""
+        deferred_from_coro(self._crawler.engine.close_spider_async(reason=reason))
+
+    def _open_detector(self, store_url: str) -> Detector:
+        """A detector on the state, which is open from here on. Raises SettingsError or StoreError."""
+        config = self._config
+        method = config.make_method()
+        need_lasting_method(method, store_url)
+        recipe = state_recipe(method, config.make_extractor())
+        if parse_url(store_url)[0].is_shared:
+            from scrapy_neardup.crawl.server_crawl import need_asyncio
+
+            need_asyncio()
+        elif config.on_store_error == "wait":
+            raise SettingsError(
+                "NEARDUP_ON_STORE_ERROR = 'wait' works only with a state on a server. Set it to 'close' or 'pass'."
+            )
+        store = open_store(store_url, recipe, secret=config.secret, dry_run=config.dry_run)
+        try:
+            take_over(store, recipe, config.deciding(method), warn=logger.warning, inform=logger.info)
+            return Detector(
+                method,
+                store,
+                who=self._who,
+                policy=config.make_policy(),
+                job=self._job,
+                # A dry run forgets nothing, and on a server ServerCrawl does it.
+                bounds=None if config.dry_run or store.is_shared else config.bounds,
+                on_expired=partial(self.notes.count, stats.EXPIRED),
+            )
+        except BaseException:
+            close_store(store)
+            raise
+
+    def _begin(self) -> None:
+        config, detector, notes, connect = self._config, self._detector, self.notes, self._crawler.signals.connect
         store, remote = detector.store, None
         if store.is_shared:
             from scrapy_neardup.crawl.server_crawl import ServerCrawl  # most crawls do without its modules
 
-            self._server = ServerCrawl(
-                detector,
-                notes,
-                waits=config.on_store_error == "wait",
-                bounds=config.bounds,
-                on_error=self._outage.report,
-            )
+            waits = config.on_store_error == "wait"
+            report = self._outage.report
+            self._server = ServerCrawl(detector, notes, waits=waits, bounds=config.bounds, on_error=report)
             remote = self._server.crawl
         self._watch = SiteWatch(notes, {one.site: one for one in SITES.read(store)})
         CRAWLS.write(store, Crawl(detector.generation, self._who))
@@ -86,24 +115,15 @@ class Session:
         source = PageSource(config.fields, config.make_reader(), bodies=detector.bodies)
         self._reader = make_page_reader(source, config, notes)
         self.judge = Judge(
-            source,
-            self._reader,
-            detector,
-            notes,
-            self._outage,
-            self._watch,
-            wait=config.wait,
-            listings=config.listings,
-            server=remote,
+            source, self._reader, detector, notes, self._outage, self._watch, wait=config.wait, server=remote
         )
-        exporter = take_over_feeds(crawler) if config.commit == "feed" else None
+        exporter = self._crawler.get_extension(FeedExporter) if config.commit == "feed" else None
         known_pages = store.pages if config.overwritten == "warn" and not config.dry_run else 0
-        self._ledger = Ledger(detector if remote is None else remote, notes, self._outage, exporter, known_pages)
-        self._ledger.listen(crawler.signals)
+        self._delivery = Delivery(detector if remote is None else remote, notes, self._outage, exporter, known_pages)
+        self._delivery.listen(self._crawler.signals)
         # Scrapy stores the feeds while it handles spider_closed, and the state must stay open until then.
-        stored = signals.spider_closed if exporter is None else signals.feed_exporter_closed
-        crawler.signals.connect(self._finish, stored)
-        crawler.signals.connect(self._finish, signals.engine_stopped)
+        connect(self._finish, signals.spider_closed if exporter is None else signals.feed_exporter_closed)
+        connect(self._finish, signals.engine_stopped)
         self._updates = create_looping_call(self._update_stats)
         self._updates.start(_PAUSE, now=False)
 
@@ -113,7 +133,7 @@ class Session:
             return None
         self._is_over = True
         self._updates.stop()
-        self._ledger.close()
+        self._delivery.close()
         if self._server is not None:
             return self._end_on_server(self._server)
         self._end()
@@ -129,8 +149,8 @@ class Session:
     def _end(self) -> None:
         """Run each step, even if others fail, and close the state. Nothing uses a state that has failed."""
         try:
-            for step in (self._detector.trim, self._set_closing_stats, self._end_generation, self._remember_counts):
-                if not self._outage.happened or step == self._set_closing_stats:
+            for step in (self._detector.trim, self._set_stats, self._end_generation, self._remember_counts):
+                if not self._outage.happened or step == self._set_stats:
                     with self._report_errors():
                         step()
             logger.info("%s", stats.closing_line(self.notes.stats.get_stats(), self._config.lang))
@@ -171,34 +191,27 @@ class Session:
 
     def _update_stats(self) -> None:
         """Set the stats of time and state while the crawl runs."""
-        self._set_times()
         store = self._detector.store
         # A server is asked by ServerCrawl. All rows in memory would be counted; a dry run changes nothing.
-        if store.is_persistent and not store.is_shared and store.snapshot is None and not self._outage.happened:
-            with suppress(StoreError, OSError):  # the next page reports it
-                self._set_state()
+        is_cheap = store.is_persistent and not store.is_shared and store.snapshot is None
+        with suppress(StoreError, OSError):  # the next page reports it
+            self._set_stats(of_state=is_cheap and not self._outage.happened)
 
-    def _set_closing_stats(self) -> None:
-        self._set_times()
-        self._set_state()
-
-    def _set_times(self) -> None:
-        numbers, spent = self.notes.stats, self._detector.spent
-        numbers.set_value(stats.TIME_EXTRACTION, round(self.judge.extraction, 3))
+    def _set_stats(self, *, of_state: bool = True) -> None:
+        numbers, spent, store = self.notes.stats, self._detector.spent, self._detector.store
+        numbers.set_value(stats.TIME_EXTRACTION, round(self._reader.spent if self._reader is not None else 0.0, 3))
         numbers.set_value(stats.TIME_METHOD, round(spent["method"], 3))
         numbers.set_value(stats.TIME_STORE, round(spent["store"], 3))
-
-    def _set_state(self) -> None:
-        store = self._detector.store
-        pages = store.pages if store.snapshot is None else store.snapshot.pages
-        self.notes.set_state(pages, store.size())
+        if of_state:
+            pages = store.pages if store.snapshot is None else store.snapshot.pages
+            self.notes.set_state(pages, store.size())
 
     def _end_generation(self) -> None:
         """End the crawl in the state, and warn of pages that were not sealed."""
         store = self._detector.store
         unsealed = self._detector.end()
         if unsealed and store.snapshot is None:
-            log_unsealed(unsealed, self._ledger.feeds.unstored(), self.notes, self._job)
+            log_unsealed(unsealed, self._delivery.unstored(), self.notes, self._job)
         if self._job:
             log_not_requested(store, self.notes, self._job, is_over=True)
 
@@ -206,39 +219,3 @@ class Session:
         store, now, counts = self._detector.store, int(time()), stats.own_counts(self.notes.stats.get_stats())
         CRAWLS.write(store, Crawl(self._detector.generation, self._who, now, counts))
         add_site_drops(store, self._watch.counts(), now)
-
-
-def _open_detector(config: Config, store_url: str, who: str, job: str, on_expired: Callable[[int], None]) -> Detector:
-    """A detector on the state, which is open from here on. Raises SettingsError or StoreError."""
-    method = config.make_method()
-    need_lasting_method(method, store_url)
-    recipe = state_recipe(method, config.make_extractor())
-    if parse_url(store_url)[0].is_shared:
-        from scrapy_neardup.crawl.server_crawl import need_asyncio
-
-        need_asyncio()
-    elif config.on_store_error == "wait":
-        raise SettingsError(
-            "NEARDUP_ON_STORE_ERROR = 'wait' works only with a state on a server. Set it to 'close' or 'pass'."
-        )
-    store = open_store(store_url, recipe, secret=config.secret, dry_run=bool(config.dry_run))
-    try:
-        take_over(store, recipe, config.deciding(method), warn=logger.warning, inform=logger.info)
-        return Detector(
-            method,
-            store,
-            who=who,
-            policy=config.make_policy(),
-            job=job,
-            # A dry run forgets nothing, and on a server ServerCrawl does it.
-            bounds=None if config.dry_run or store.is_shared else config.bounds,
-            on_expired=on_expired,
-        )
-    except BaseException:
-        close_store(store)
-        raise
-
-
-def _close_crawl(crawler: Crawler, reason: str) -> None:
-    """End the crawl in good order. Scrapy's CloseSpider raised in a pipeline would only be an item's error."""
-    deferred_from_coro(crawler.engine.close_spider_async(reason=reason))

@@ -48,8 +48,6 @@ OVERWRITTEN = "neardup/overwritten"
 EXPIRED = "neardup/expired"
 #: Items that a real crawl would have dropped. In a dry run only.
 DRY_DROPPED = "neardup/dry_run/dropped"
-#: Items that a real crawl would have tagged. In a dry run only.
-DRY_TAGGED = "neardup/dry_run/tagged"
 #: Times that the crawl waited for the server of the state (``NEARDUP_ON_STORE_ERROR = "wait"``).
 SERVER_GONE = "neardup/server_gone"
 #: Delivered pages that the server lost while it was gone. They are judged anew when they come again.
@@ -92,7 +90,6 @@ COUNTERS = {
     SUSPICIOUS_MINOR_UPDATES: "sites",
     OVERWRITTEN: "feeds",
     DRY_DROPPED: "items",
-    DRY_TAGGED: "items",
     SERVER_GONE: "times",
 }
 
@@ -134,7 +131,7 @@ def closing_line(numbers: Mapping[str, Any], language: str = "") -> str:
     phrases = ((ROLLED_BACK, "closing.lost"), (EXPIRED, "closing.expired"))
     back = "".join(words(phrase, many=many) for stat, phrase in phrases if (many := numbers.get(stat, 0)))
     dry = DRY_DROPPED in numbers
-    would = words("closing.dry", dropped=numbers.get(DRY_DROPPED, 0), tagged=numbers.get(DRY_TAGGED, 0)) if dry else ""
+    would = words("closing.dry", dropped=numbers.get(DRY_DROPPED, 0)) if dry else ""
     state = words(
         "closing.state_as_it_was" if dry else "closing.state",
         pages=numbers.get(STATE_PAGES, 0),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from time import monotonic, perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from itemadapter import ItemAdapter
+from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import call_later, is_asyncio_available
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
@@ -22,6 +24,8 @@ from scrapy_neardup.page.extraction import Answer, PageContent
 from scrapy_neardup.page.source import PageSource, UnreadPage
 from scrapy_neardup.settings import AUTO, Config
 from scrapy_neardup.workers.pool import WorkerPool
+
+T = TypeVar("T")
 
 #: The least size of an item: its task takes so much.
 _LEAST = 10_000
@@ -75,32 +79,34 @@ class Backlog:
     pipeline is not counted, because that pipeline may wait for further items.
     """
 
-    def __init__(self) -> None:
-        self._slot: Any = None
-        self._has_room = Event()
+    def __init__(self, crawler: Crawler | None = None) -> None:
+        self._crawler = crawler
 
-    def join(self, slot: Any) -> None:
-        """Count in Scrapy's scraper slot from now on, up to its bound."""
-        self._slot = slot
+    @property
+    def _slot(self) -> Any:
+        """Scrapy's scraper slot. Without its engine, as in a script, nobody sends requests."""
+        try:
+            return self._crawler.engine.scraper.slot  # type: ignore[union-attr]
+        except (AttributeError, RuntimeError):
+            return None
 
-    def add(self, item: Any) -> int:
-        """Add an item; returns its size, for ``remove``."""
-        size = _size_of(item)
-        if self._slot is not None:
-            self._slot.active_size += size
-        return size
-
-    def remove(self, size: int) -> None:
-        """The item is judged."""
-        if self._slot is not None:
-            self._slot.active_size -= size
-            self._has_room.happen()
+    @contextmanager
+    def hold(self, item: Any) -> Iterator[None]:
+        """Count an item while it is judged."""
+        slot, size = self._slot, _size_of(item)
+        if slot is None:
+            yield
+            return
+        slot.active_size += size
+        try:
+            yield
+        finally:
+            slot.active_size -= size
 
     async def wait_for_room(self) -> None:
         """Wait while there is too much."""
-        while self._slot is not None and self._slot.needs_backout():
-            self._has_room = Event()
-            await self._has_room.wait(_PAUSE)
+        while (slot := self._slot) is not None and slot.needs_backout():
+            await Event().wait(_PAUSE)
 
 
 def _size_of(item: Any) -> int:
@@ -230,7 +236,7 @@ class AsyncPageReader:
             await turn.comes()  # so that such pages are read in the order in which they came
             turn.leave()
             if self._risky_pool is None:
-                answer = self._timed(self._source.read_content, draft.content)
+                answer = self.time(partial(self._source.read_content, draft.content))
             else:
                 self._notes.count(stats.APART)
                 answer = await self._run(self._risky_pool, draft.content, turn)
@@ -256,12 +262,13 @@ class AsyncPageReader:
                 "NEARDUP_EXTRACTOR, move it to a module that they can import.",
                 str(answer).rstrip("."),
             )
-        return self._timed(self._source.read_quickly, content)
+        return self.time(partial(self._source.read_quickly, content))
 
-    def _timed(self, read: Callable[[PageContent], Answer], content: PageContent) -> Answer:
+    def time(self, work: Callable[[], T]) -> T:
+        """Do a part of reading here, and add its seconds to those spent."""
         started = perf_counter()
         try:
-            return read(content)
+            return work()
         finally:
             self.spent += perf_counter() - started
 

@@ -11,12 +11,10 @@ from collections import deque
 from collections.abc import Callable, Set
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
 from itemadapter import ItemAdapter
 
-from scrapy_neardup.crawl.feeds import Feed
 from scrapy_neardup.crawl.turns import Event
 from scrapy_neardup.judge.in_flight import Reservation
 from scrapy_neardup.model import Verdict
@@ -24,33 +22,29 @@ from scrapy_neardup.page.item import Item
 from scrapy_neardup.page.source import PageResponse
 
 
-class End(Enum):
-    """How an item leaves the pipelines."""
+@dataclass(eq=False, slots=True)
+class Awaited:
+    """What a page waits for until it is sealed: a file of a feed, or all items of its response."""
 
-    #: It came through all of them.
-    SCRAPED = "scraped"
-    #: A later pipeline dropped it.
-    DROPPED = "dropped"
-    #: A later pipeline or a feed raised an error, so a wanted item is lost.
-    FAILED = "failed"
+    name: str = ""
+    is_done: bool = False
+    is_failed: bool = False
 
 
 @dataclass(eq=False, slots=True)
-class ResponseItems:
+class ResponseItems(Awaited):
     """Counts the items of one response. A page that they share is not sealed before all of them have ended.
 
     Otherwise the first item would seal the page, and a kill would lose the others for good. ``is_complete``: the
-    callback yields no more items. ``is_cut_off``: it failed, so there might have been more. ``rest`` stands for the
-    items to come: their page waits for it as for a feed. ``on_over`` is called when all items have ended; a callback of
-    the spider that breaks off may prevent that.
+    callback yields no more items. ``is_cut_off``: it failed, so there might have been more. ``on_done`` is called when
+    all items have ended; a callback of the spider that breaks off may prevent that.
     """
 
     announced: int = 0
     ended: int = 0
     is_complete: bool = True
     is_cut_off: bool = False
-    rest: Feed | None = None
-    on_over: Callable[[], None] | None = None
+    on_done: Callable[[Awaited], None] | None = None
 
     @property
     def are_several(self) -> bool:
@@ -72,9 +66,9 @@ class ResponseItems:
         self._call_back()
 
     def _call_back(self) -> None:
-        if self.on_over is not None and self.is_complete and self.ended >= self.announced:
-            call, self.on_over = self.on_over, None
-            call()
+        if self.on_done is not None and self.is_complete and self.ended >= self.announced:
+            call, self.on_done = self.on_done, None
+            call(self)
 
 
 @dataclass(eq=False, slots=True)
@@ -82,9 +76,9 @@ class JudgedPage:
     """A page with its verdict, and what happened to the items that share it.
 
     ``reservation``: only a page that passes and is new to the state has one. ``response_items``: the items of its
-    response, if they share the page. ``feeds`` wrote an item of the page. ``is_lost``: it was rolled back, and stays
-    so; for the next item of the response the page is judged anew. It holds no visit: responses would stay in memory
-    until the next garbage collection.
+    response, if they share the page. ``awaited``: the feeds that wrote an item of the page, and what else it waits for.
+    ``is_lost``: it was rolled back, and stays so; for the next item of the response the page is judged anew. It holds
+    no visit: responses would stay in memory until the next garbage collection.
     """
 
     verdict: Verdict
@@ -93,7 +87,7 @@ class JudgedPage:
     in_pipelines: int = 0
     is_scraped: bool = False
     is_failed: bool = False
-    feeds: Set[Feed] = frozenset()
+    awaited: Set[Awaited] = frozenset()
     is_committed: bool = False
     is_lost: bool = False
 
@@ -102,20 +96,16 @@ class JudgedPage:
 class Visit:
     """One response, or none, and what its items share.
 
-    ``opted_out``: by the request. ``has_no_response``: the add-on is on, and the item came without a response.
-    ``pages``: by URL, or an event while a page is being judged. ``urls``: those of items; all are known before the
-    first item without one is judged, unless there are very many. ``has_bare``: an item has neither URL nor content, so
-    the response is its page. ``unnamed``: items so far with content and without URL. ``texts``: by URL, a hash of the
-    text of each page whose item has URL and text.
+    ``opted_out``: by the request. ``pages``: by URL, or an event while a page is being judged. ``urls``: those of
+    items; all are known before the first item without one is judged, unless there are very many. ``unnamed``: items so
+    far with content and without URL. ``texts``: by URL, a hash of the text of each page whose item has URL and text.
     """
 
     served: PageResponse | None = None
     opted_out: bool = False
-    has_no_response: bool = False
     items: ResponseItems = field(default_factory=ResponseItems)
     pages: dict[str, JudgedPage | Event] = field(default_factory=dict)
     urls: set[str] = field(default_factory=set)
-    has_bare: bool = False
     unnamed: int = 0
     texts: dict[str, int] = field(default_factory=dict)
 
@@ -141,9 +131,7 @@ _current: ContextVar[Ticket | None] = ContextVar("neardup_ticket", default=None)
 class Tickets:
     """The items between the spider and the pipelines, each with its visit."""
 
-    def __init__(self, *, are_announced: bool = False) -> None:
-        """``are_announced``: a middleware announces each item that has a response."""
-        self._are_announced = are_announced
+    def __init__(self) -> None:
         # Keeping the item keeps its id from being reused. A spider may yield the same object twice.
         self._visits: dict[int, deque[tuple[Any, Visit]]] = {}
 
@@ -155,7 +143,7 @@ class Tickets:
         """Make the ticket of an item that enters the pipelines. Without announcement it gets a visit of its own."""
         visits = self._visits.get(id(item))
         if visits is None:
-            _current.set(Ticket(Visit(has_no_response=self._are_announced)))
+            _current.set(Ticket())
             return
         _, visit = visits.popleft()
         if not visits:

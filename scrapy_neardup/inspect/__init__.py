@@ -11,22 +11,13 @@ from typing import Any
 
 from scrapy_neardup.state.evidence import Evidence
 
-#: Metadata of a field that only the text of a command shows, not its JSON.
-HIDDEN = {"shown": "never"}
-#: Metadata of a field whose own fields stand in its place in JSON; none if it is None.
-INLINE = {"shown": "inline"}
+#: Metadata of a field that JSON leaves out.
+HIDDEN = {"hidden": True}
 
 
 def as_data(found: Any) -> dict[str, Any]:
     """Return the fields of a dataclass for JSON. Values that are dataclasses stay as they are."""
-    data: dict[str, Any] = {}
-    for one in fields(found):
-        value, shown = getattr(found, one.name), one.metadata.get("shown")
-        if shown == "inline":
-            data.update(as_data(value) if value is not None else {})
-        elif shown != "never":
-            data[one.name] = value
-    return data
+    return {one.name: getattr(found, one.name) for one in fields(found) if not one.metadata.get("hidden")}
 
 
 def utc_time(seconds: float) -> str | None:

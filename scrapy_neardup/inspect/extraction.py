@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scrapy_neardup.errors import AnyReason, LexiconNeeded
-from scrapy_neardup.inspect import HIDDEN
-from scrapy_neardup.inspect.sources import fingerprint_page, limit_text, read_html
+from scrapy_neardup.errors import AnyReason, ExtractionError, LexiconNeeded
+from scrapy_neardup.inspect.sources import fingerprint_page
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Fingerprint
-from scrapy_neardup.page.extraction import analyse
-from scrapy_neardup.page.limits import is_risky
+from scrapy_neardup.model import Fingerprint, Page
+from scrapy_neardup.page.extraction import PageContent, analyse
+from scrapy_neardup.page.limits import is_risky, limit_page
 from scrapy_neardup.page.reading import LineRole, Reading
 from scrapy_neardup.page.source import PageResponse
 from scrapy_neardup.page.urls import site_of
@@ -37,16 +36,14 @@ _READINGS = {
 
 @dataclass(frozen=True, slots=True)
 class ExtractedLine:
-    """A line, its role, and its boilerplate sentences. A line of boilerplate only has that role itself.
+    """A line, its role, and its text with marked boilerplate. A line of boilerplate only has that role itself.
 
-    ``pages``: the least number of pages on which one of these sentences is.
+    ``pages``: the least number of pages that have one of its boilerplate sentences.
     """
 
     role: str
-    text: str
-    boilerplate: tuple[str, ...]
+    text: tuple[Part, ...]
     pages: int | None
-    parts: tuple[Part, ...] = field(metadata=HIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +82,13 @@ def inspect_extraction(
 ) -> ExtractedPage:
     """Read a page as a crawl would now. The state is only read, for its boilerplate.
 
-    Raises ExtractionError if the response has no page.
+    Raises ExtractionError if the response has no page, or a larger one than the limits allow.
     """
     method = method.with_hashes(store.hashes) if store else method
-    html = served.html()
-    if is_risky(html):
-        read_html(html, served.url, config)  # first in a worker, which can be stopped
-    found = analyse(html, served.url, max_html=config.max_html, extractor=config.make_extractor())
-    page = replace(limit_text(found.page, config), site=site_of(served.url))
+    found = _read(served, config)
+    page = replace(limit_page(found.page, config.max_text), site=site_of(served.url))
+    if page.unread:
+        raise ExtractionError(page.unread, f"its text has more than {config.max_text:,} characters (NEARDUP_MAX_TEXT)")
     fingerprint: Fingerprint | None = None
     try:
         fingerprint, reason = fingerprint_page(method, page, config.min_letters, store)
@@ -124,6 +120,17 @@ def inspect_extraction(
     )
 
 
+def _read(served: PageResponse, config: Config) -> Reading:
+    html = served.html()
+    if is_risky(html):  # first in a worker, which can be stopped
+        with config.open_source() as source:
+            answer = source.read_content(PageContent(served.url, html))
+        if not isinstance(answer, Page):
+            assert answer is not None
+            raise answer
+    return analyse(html, served.url, max_html=config.max_html, extractor=config.make_extractor())
+
+
 def _describe_reading(reading: Reading) -> str:
     """Return why the page was read in this way."""
     name, numbers = reading.explain()
@@ -136,7 +143,7 @@ def _describe_reading(reading: Reading) -> str:
 def _inspect_line(text: str, role: LineRole, count_pages: Callable[[str], int], simplified: bool) -> ExtractedLine:
     """Mark the boilerplate of a line. ``count_pages``: see ``_boilerplate_counts``."""
     if role not in (LineRole.ARTICLE, LineRole.PROSE, LineRole.UNSEEN):
-        return ExtractedLine(role.value, text, (), None, (Part(text),))
+        return ExtractedLine(role.value, (Part(text),), None)
     pages = list[int]()
 
     def mark(sentence: str) -> Mark:
@@ -145,9 +152,8 @@ def _inspect_line(text: str, role: LineRole, count_pages: Callable[[str], int], 
 
     parts = tuple(mark_sentences(text, mark, simplified=simplified))
     has_own = any(own_letters(part.text) for part in parts if part.mark is Mark.NONE)
-    boilerplate = tuple(part.text for part in parts if part.mark is Mark.BOILERPLATE)
     role = role if has_own else LineRole.BOILERPLATE
-    return ExtractedLine(role.value, text, boilerplate, min(filter(None, pages), default=None), parts)
+    return ExtractedLine(role.value, parts, min(filter(None, pages), default=None))
 
 
 def _boilerplate_counts(

@@ -1,4 +1,4 @@
-"""The knowledge of a state on a page (verdict, evidence, group, why it passed), on a group, and on dropped pages."""
+"""The knowledge of a state on a page (verdict, evidence, group, why it passed), and its dropped pages."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from dataclasses import dataclass, field
 from scrapy_neardup.inspect import HIDDEN, kind_and_title, utc_time
 from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.manual_verdicts import ManualKind, find_manual_verdict
-from scrapy_neardup.judge.recipes import decisions_of, method_of
-from scrapy_neardup.maintenance.scan import Watch, unwatched
+from scrapy_neardup.maintenance.scan import Watch, of_host, unwatched
 from scrapy_neardup.maintenance.tables import CRAWLS
-from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind
 from scrapy_neardup.state.layout import drops_prefix, last_id, unpack_seen, url_key
-from scrapy_neardup.state.pages import PageStore, newest_replacement, representative_of
-from scrapy_neardup.state.recipe import PARAMETERS, is_method_of
+from scrapy_neardup.state.pages import PageStore, representative_of
 from scrapy_neardup.state.record import Record
 
 
@@ -105,8 +102,8 @@ class StatePage:
 def inspect_pages(
     store: PageStore, records: Sequence[Record], limit: int = 20, watch: Watch = unwatched
 ) -> list[StatePage]:
-    """Describe pages of the state, with the newest ``limit`` pages of each group. Reads all records once."""
-    newest: dict[int, deque[int]] = {one.original: deque(maxlen=limit) for one in records if one.similarity > 0}
+    """Describe pages of the state, with the newest ``limit`` pages of each group (0: all). Reads all records once."""
+    newest: dict[int, deque[int]] = {one.original: deque(maxlen=limit or None) for one in records if one.similarity > 0}
     sizes: Counter[int] = Counter()
     if newest:
         for record in watch(store.records(), store.pages):
@@ -161,37 +158,6 @@ def inspect_near_miss(store: PageStore, record: Record) -> NearMiss | None:
 
 def _other_page(store: PageStore, record: Record) -> OtherPage:
     return OtherPage(record.url, utc_time(record.first_seen), kind_and_title(store.evidence(record.id))[1])
-
-
-def state_method(store: PageStore, own: Method) -> Method | None:
-    """Return the method of a state: ``own`` if the recipe fits, else the recipe's method if it is built in."""
-    if is_method_of(store.recipe, own.recipe()):
-        return own.with_hashes(store.hashes)
-    method = method_of({**store.recipe, PARAMETERS: {**store.recipe.get(PARAMETERS, {}), **decisions_of(store)}})
-    return method and method.with_hashes(store.hashes)
-
-
-@dataclass(frozen=True, slots=True)
-class KnownGroup:
-    """A group: the page that stands for it, None if it is gone, and its pages by the time they were first seen."""
-
-    similar_id: str
-    size: int
-    original: str | None
-    first_seen: str | None
-    pages: tuple[GroupMember, ...]
-
-
-def inspect_group(store: PageStore, id: int, ids: list[int], limit: int | None = None) -> KnownGroup:
-    """Describe a group by its id and the ids of its pages. ``limit``: how many pages to name; None: all."""
-    original = newest_replacement(store, id) or store.record(id)
-    return KnownGroup(
-        f"{id:016x}",
-        len(ids),
-        original.url if original else None,
-        utc_time(original.first_seen) if original else None,
-        tuple(_members(store, ids[:limit])),
-    )
 
 
 def _members(store: PageStore, ids: Iterable[int]) -> Iterator[GroupMember]:
@@ -260,6 +226,27 @@ def dropped(store: PageStore, generation: int = 0) -> Iterator[Dropped]:
             drop=drop,
             record=record,
         )
+
+
+def list_dropped(
+    store: PageStore, unlisted: Counter[str], generation: int = 0, since: float = 0.0, site: str | None = None
+) -> Iterator[Dropped]:
+    """Yield the drops since a time of pages that can still be kept, perhaps of one host only; see ``dropped``.
+
+    ``unlisted`` counts the others by reason: forgotten pages, and pages that a person kept and that came again.
+    """
+    is_wanted = of_host(site) if site is not None else None
+    for one in dropped(store, generation):
+        if one.drop.id < since * 1e9:
+            continue
+        if one.record is None:
+            if is_wanted is None:
+                unlisted["forgotten since"] += 1
+        elif is_wanted is None or is_wanted(one.record):
+            if one.came_since:
+                unlisted["kept by hand and delivered since"] += 1
+            else:
+                yield one
 
 
 def originals_of(store: PageStore, records: Sequence[Record]) -> list[Record | None]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from scrapy_neardup.errors import AnyReason
-from scrapy_neardup.inspect import HIDDEN, INLINE
 from scrapy_neardup.inspect.pages import NearMiss, inspect_near_miss
 from scrapy_neardup.inspect.sources import Side, fingerprint_page
 from scrapy_neardup.judge.matching import candidates, filed_fingerprint, may_decide
@@ -16,7 +15,7 @@ from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match,
 from scrapy_neardup.report.words import ENGLISH
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters, sentence_letters, truncate
+from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters, sentence_letters
 
 #: More sentences than a sketch holds.
 _ALL = 1_000_000
@@ -27,74 +26,40 @@ _NO_COPY = {
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedFeature:
-    """A feature of two pages. ``adds``: what it adds to the score."""
-
-    name: str
-    value: float
-    weight: float
-    adds: float
-    meaning: str
-
-
-@dataclass(frozen=True, slots=True)
-class ComparedKeys:
-    """Numbers of B's keys: ``shared`` with A, all, and ``common`` ones, which too many pages have to count."""
-
-    shared: int
-    of: int
-    common: int
-
-
-@dataclass(frozen=True, slots=True)
 class PairComparison:
     """The comparison of two pages that can be judged.
 
-    Without a score the method has only a similarity.
+    ``features`` have name, value, weight, meaning, and ``adds``: what they add to the score. Without a score the
+    method has only a similarity. ``keys``: of B's keys, those ``shared`` with A, all ``of`` them, and the ``common``
+    ones, which too many pages have to count.
     """
 
     similarity: float
     containment: float
     certain: bool
-    features: tuple[ComparedFeature, ...] | None
+    features: tuple[dict[str, Any], ...] | None
     score: float | None
     needed: float | None
     decision: str
-    keys: ComparedKeys
+    keys: dict[str, int]
     compared_in_a_crawl: bool
 
 
 @dataclass(frozen=True, slots=True)
 class PairSide:
-    """One of two pages: how many characters its text has, and the part that is shown, with its marks.
-
-    ``shared_left``: shared sentences in the rest.
-    """
+    """One of two pages, with its text if that is known."""
 
     name: str
     title: str | None
-    characters: int | None
-    cut: bool
-    text: list[dict[str, str | None]] | None
-    parts: list[Part] | None = field(metadata=HIDDEN)
-    shared_left: int = field(metadata=HIDDEN)
-
-
-@dataclass(frozen=True, slots=True)
-class KnownSite:
-    """Counts of a site: ``pages``, at most 256, and the share of its last pages that repeat one template."""
-
-    name: str
-    pages: int
-    forms: float
+    text: tuple[Part, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
 class KnownPair:
     """The verdict on B, judged against A, and what a crawl does with B.
 
-    ``compared`` is None if one of the pages cannot be judged. ``near_miss``: why a crawl let B pass, if it was nearly a
-    copy of A. ``sites``: what the state knows of their sites.
+    ``comparison`` is None if one of the pages cannot be judged. ``near_miss``: why a crawl let B pass, if it was nearly
+    a copy of A.
     """
 
     verdict: Kind
@@ -104,29 +69,30 @@ class KnownPair:
     action: str
     method: str
     parameters: dict[str, Any]
-    compared: PairComparison | None = field(metadata=INLINE)
+    comparison: PairComparison | None
     near_miss: NearMiss | None
     a: PairSide
     b: PairSide
     store: str | None
     why_no_store: str | None
-    sites: tuple[KnownSite, ...]
 
 
 def inspect_pair(
-    method: Method, config: Config, a: Side, b: Side, store: PageStore | None, why_no_store: str = "", limit: int = 0
+    method: Method, config: Config, a: Side, b: Side, store: PageStore | None, why_no_store: str = ""
 ) -> KnownPair:
     """Judge ``b`` as a crawl that has seen ``a``. The state knows boilerplate and common keys.
 
-    ``limit``: characters to show of each text; 0: all. Raises LexiconNeeded if the method cannot read one of the pages.
+    Raises LexiconNeeded if the method cannot read one of the pages.
     """
     method = method.with_hashes(store.hashes) if store else method
     old, old_reason = _fingerprint(method, a, config.min_letters, store)
     new, new_reason = _fingerprint(method, b, config.min_letters, store)
-    compared, verdict = None, Verdict(Kind.UNJUDGED, "B", reason=new_reason or old_reason)
+    shown, verdict = None, Verdict(Kind.UNJUDGED, "B", reason=new_reason or old_reason)
     if old is not None and new is not None and not verdict.reason:
-        comparison, compared = _compare(method, a, old, b, new, store)
-        verdict = _verdict(comparison, config.also_copies)
+        common = candidates(method, store, new.keys).overused_keys if store else frozenset()
+        comparison = method.compare(new, old.sketch, common)
+        shown = _describe_comparison(method, a, old, b, new, common, comparison)
+        verdict = _make_verdict(comparison, config.also_copies)
         sentence = _describe(verdict, comparison)
     else:
         why = "; ".join(
@@ -135,7 +101,8 @@ def inspect_pair(
             if reason or fingerprint is None
         )
         sentence = f"{verdict.headline}. {why}. An unjudged page is no copy and has no copies."
-    drops = compared is not None and compared.compared_in_a_crawl
+    drops = shown is not None and shown.compared_in_a_crawl
+    near_miss = inspect_near_miss(store, b.record) if store and b.record else None
     return KnownPair(
         verdict=verdict.kind,
         kind=verdict.kind_of_likeness,
@@ -144,13 +111,12 @@ def inspect_pair(
         action=config.action(verdict if drops else Verdict(Kind.UNIQUE, "B")),
         method=method.name,
         parameters=method.parameters.as_data(),
-        compared=compared,
-        near_miss=_near_miss(a, b, store),
-        a=_side(a, _mark_text(method, a, old, b, new), limit),
-        b=_side(b, _mark_text(method, b, new, a, old), limit),
+        comparison=shown,
+        near_miss=near_miss if near_miss and a.record and near_miss.url == a.record.url else None,
+        a=_inspect_side(method, a, old, b, new),
+        b=_inspect_side(method, b, new, a, old),
         store=store.location if store else None,
         why_no_store=why_no_store or None,
-        sites=tuple(_inspect_site(store, one) for one in dict.fromkeys((a.site, b.site)) if one) if store else (),
     )
 
 
@@ -167,47 +133,36 @@ def _fingerprint(
     return fingerprint_page(method, page, min_letters, store)
 
 
-def _compare(
-    method: Method, a: Side, old: Fingerprint, b: Side, new: Fingerprint, store: PageStore | None
-) -> tuple[Comparison, PairComparison]:
-    common = candidates(method, store, new.keys).overused_keys if store else frozenset()
-    comparison, explanation = method.compare(new, old.sketch, common), method.explain(new, old.sketch, common)
-    features = tuple(
-        ComparedFeature(
-            one.name,
-            round(one.value, 4),
-            one.weight,
-            round(one.value * one.weight, 4) + 0.0,  # + 0.0 turns -0 into 0
-            one.meaning,
-        )
+def _describe_comparison(
+    method: Method, a: Side, old: Fingerprint, b: Side, new: Fingerprint, common: Set[int], comparison: Comparison
+) -> PairComparison:
+    explanation = method.explain(new, old.sketch, common)
+    features = [
+        {
+            "name": one.name,
+            "value": round(one.value, 4),
+            "weight": one.weight,
+            "adds": round(one.value * one.weight, 4) + 0.0,  # + 0.0 turns -0 into 0
+            "meaning": one.meaning,
+        }
         for one in (explanation.features if explanation else ())
-    )
+    ]
     shared = len((set(new.keys) & set(old.keys)) - common)
     names_a = a.record is not None and b.page is not None and b.page.canonical == a.record.url
-    return comparison, PairComparison(
+    return PairComparison(
         similarity=round(comparison.similarity, 4),
         containment=round(comparison.containment, 4),
         certain=comparison.certain,
-        features=features if explanation else None,
+        features=tuple(features) if explanation else None,
         score=round(explanation.score, 4) if explanation else None,
         needed=explanation.needed if explanation else None,
         decision=method.decision(new, old.sketch, common),
-        keys=ComparedKeys(shared, len(new.keys), len(common)),
+        keys={"shared": shared, "of": len(new.keys), "common": len(common)},
         compared_in_a_crawl=(shared > 0 or names_a) and (a.record is None or may_decide(a.record, comparison)),
     )
 
 
-def _near_miss(a: Side, b: Side, store: PageStore | None) -> NearMiss | None:
-    found = inspect_near_miss(store, b.record) if store and b.record else None
-    return found if found and a.record and found.url == a.record.url else None
-
-
-def _inspect_site(store: PageStore, site: str) -> KnownSite:
-    counts = store.on_site(site)
-    return KnownSite(site, counts.pages(), counts.forms())
-
-
-def _verdict(comparison: Comparison, also_copies: Set[Likeness]) -> Verdict:
+def _make_verdict(comparison: Comparison, also_copies: Set[Likeness]) -> Verdict:
     match = Match(0, "A", 0.0, comparison.similarity, comparison.containment)
     copy = comparison.is_copy(also_copies)
     return Verdict(Kind.DUPLICATE if copy else Kind.UNIQUE, "B", match=match, likeness=comparison.likeness)
@@ -221,13 +176,13 @@ def _describe(verdict: Verdict, comparison: Comparison) -> str:
     return f"{verdict.headline}: {relation}, {figures}."
 
 
-def _mark_text(
+def _inspect_side(
     method: Method, side: Side, own: Fingerprint | None, other: Side, others: Fingerprint | None
-) -> list[Part] | None:
-    """Return the text of a side with its boilerplate, and with the sentences that the other side has too."""
+) -> PairSide:
+    """Mark boilerplate in the text of a side, and the sentences that the other side has too."""
     page, simplified = side.page, method.parameters.simplified
     if page is None:
-        return None
+        return PairSide(side.name, None, None)
     shared: Set[str] = frozenset()
     if other.page is not None:
         shared = sentence_letters(other.page.text, simplified=simplified)
@@ -241,15 +196,4 @@ def _mark_text(
             return Mark.BOILERPLATE
         return Mark.SHARED if sentence in shared else Mark.NONE
 
-    return mark_sentences(page.text, mark, simplified=simplified)
-
-
-def _side(side: Side, parts: list[Part] | None, limit: int) -> PairSide:
-    title = side.page.title if side.page else None
-    if parts is None:
-        return PairSide(side.name, title, None, False, None, None, 0)
-    shown = truncate(parts, limit) if limit else parts
-    length, shown_length = (sum(len(part.text) for part in some) for some in (parts, shown))
-    text = [{"text": one.text, "mark": one.mark.value or None} for one in shown]
-    shared, shared_shown = (sum(part.mark is Mark.SHARED for part in some) for some in (parts, shown))
-    return PairSide(side.name, title, length, length > shown_length, text, shown, shared - shared_shown)
+    return PairSide(side.name, page.title, tuple(mark_sentences(page.text, mark, simplified=simplified)))

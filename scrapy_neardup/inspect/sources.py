@@ -1,4 +1,4 @@
-"""Pages that a user names: files, documents of a corpus, URLs of a state; and whether they can be judged."""
+"""Pages that a user names: documents of files, URLs of a state; and whether they can be judged."""
 
 from __future__ import annotations
 
@@ -9,15 +9,10 @@ from itertools import islice, product
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
-from scrapy_neardup.errors import AnyReason, ExtractionError, NearDupError, PageError
-from scrapy_neardup.files import HTML, find_format
-from scrapy_neardup.files.compression import open_packed
-from scrapy_neardup.files.entry import BOM, decode_utf8, file_errors
+from scrapy_neardup.errors import AnyReason, NearDupError
 from scrapy_neardup.lab.documents import DocumentReader
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
-from scrapy_neardup.page.extraction import PageContent, decode_body
-from scrapy_neardup.page.limits import limit_page
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
@@ -26,24 +21,6 @@ from scrapy_neardup.text.sentences import why_unjudged
 from scrapy_neardup.untrusted import shell_word
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://|text:[0-9a-f]{16}$", re.IGNORECASE)
-
-
-def read_html(html: str, url: str, config: Config) -> Page:
-    """Read HTML as a crawl would; raises ExtractionError if it has no page, or a larger one than the limits allow."""
-    with config.open_source() as source:
-        answer = source.read_content(PageContent(url, html))
-    if not isinstance(answer, Page):
-        assert answer is not None
-        raise answer
-    return limit_text(answer, config)
-
-
-def limit_text(page: Page, config: Config) -> Page:
-    """Return the part of the page that is judged; raises ExtractionError if its text is too long."""
-    page = limit_page(page, config.max_text)
-    if page.unread:
-        raise ExtractionError(page.unread, f"its text has more than {config.max_text:,} characters (NEARDUP_MAX_TEXT)")
-    return page
 
 
 def fingerprint_page(
@@ -70,30 +47,51 @@ class Side:
     page: Page | None = None
     record: Record | None = None
 
-    @property
-    def site(self) -> str:
-        """The site of the page; empty if unknown."""
-        return self.page.site if self.page else site_of(self.record.url) if self.record else ""
-
 
 def read_page(name: str, config: Config, *, or_url: bool = False) -> Page | None:
-    """Read a page from a file, or a document from ``FILE#ID``; return None for a URL.
+    """Read the only document of ``FILE``, or the one that ``FILE#ID`` names; return None for a URL.
 
     ``or_url``: a name that is no file is a URL, because the URL of an item may be any string. Raises NearDupError if
     the file or document does not exist or has no page.
     """
     if _URL.match(name):
         return None
-    if _exists(name):
-        return _read_file(Path(name), config)
-    for at, char in enumerate(name):
-        if char == "#" and at and _exists(name[:at]):
-            return _read_document(Path(name[:at]), name[at + 1 :], config)
+    ends = [len(name), *(at for at, char in enumerate(name) if char == "#" and at)]
+    end = next((end for end in ends if _exists(name[:end])), None)
+    if end is not None:
+        return _read_document(name[:end], name[end + 1 :] if end < len(name) else None, config)
     if or_url:
         return None
     raise NearDupError(
-        f"{name} does not exist. Name a file of HTML (.html, .htm) or text (.txt), one document in JSON lines "
-        "(FILE#ID), or the URL of a page in the state."
+        f"{name} does not exist. Name a file of HTML or text, a document of another file (FILE#ID), or the URL of a "
+        "page in the state."
+    )
+
+
+def _exists(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except (OSError, ValueError):  # a name that is too long or has a NUL
+        return False
+
+
+def _read_document(path: str, id: str | None, config: Config) -> Page:
+    first: Page | None = None
+    with config.open_source(hashes_items=False) as source:
+        reader = DocumentReader(source)
+        for page in reader.read(path):
+            if page.url == id:
+                return page
+            if id is None and first is not None:
+                raise NearDupError(f"{path} has several documents. Name one, for example {path}#{first.url}.")
+            first = first or page
+    if id is None and first is not None:
+        return first
+    if first is None:
+        why = ", ".join(reader.left_out) or "it is empty"
+        raise NearDupError(f"{path} has no readable page ({why}). Name another file.")
+    raise NearDupError(
+        f"{path} has no document with the id {id!r}. Name one that exists, for example {path}#{first.url}."
     )
 
 
@@ -115,56 +113,14 @@ def find_side(url: str, store: PageStore) -> Side:
             "again since. Name a file, or run: scrapy neardup migrate --from FEED"
         )
     original = store.record(record.original)
-    whose = (
+    which = (
         f" of {original.url}, similarity {record.similarity:.2f}" if original else " of a page no longer in the state"
     )
     raise NearDupError(
-        f"The state has no text of {url}. It knows only that it is a copy{whose}; for the recorded verdict run: "
+        f"The state has no text of {url}. It knows only that it is a copy{which}; for the recorded verdict run: "
         f"scrapy neardup explain {shell_word(url)}. To compare it, name a file with its text, or set NEARDUP_KEEP = "
         '"texts" before the next crawl.'
     )
-
-
-def _read_file(path: Path, config: Config) -> Page:
-    if not path.name.lower().endswith(HTML):
-        if path.is_file() and find_format(str(path), default="jsonl") == "text":
-            return _read_text(path)
-        raise NearDupError(
-            f"{path} is neither HTML (.html, .htm) nor text (.txt). For JSON lines, name a document: {path}#ID."
-        )
-    try:
-        return read_html(decode_body(path.read_bytes()), path.absolute().as_uri(), config)
-    except OSError as error:
-        raise NearDupError(f"{path} cannot be read: {error}. Check the file.") from None
-    except PageError as error:
-        raise NearDupError(f"{path} has no readable page: {error} ({error.reason}). Name another file.") from None
-
-
-def _read_text(path: Path) -> Page:
-    with file_errors(str(path)), open_packed(path) as file:
-        raw = file.read()
-    try:
-        return Page(path.name, text=decode_utf8(raw.removeprefix(BOM)))
-    except ValueError as error:
-        raise NearDupError(f"{path} is {error}. Convert it to UTF-8.") from None
-
-
-def _read_document(path: Path, id: str, config: Config) -> Page:
-    first = ""
-    with config.open_source(hashes_items=False) as source:
-        for page in DocumentReader(source).read(path):
-            if page.url == id:
-                return page
-            first = first or page.url
-    example = f", for example {path}#{first}" if first else ""
-    raise NearDupError(f"{path} has no document with the id {id!r}. Name one that exists{example}.")
-
-
-def _exists(name: str) -> bool:
-    try:
-        return Path(name).exists()
-    except (OSError, ValueError):  # a name that is too long or has a NUL
-        return False
 
 
 #: Characters that stay as they are in a URL. The percent sign is one, so nothing is encoded twice.

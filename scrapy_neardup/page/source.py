@@ -225,15 +225,16 @@ class PageSource:
         names = self.fields.names
         raise ExtractionError(
             "no_content",
-            f"the item has neither the field {names['text']!r} nor {names['html']!r}, and there is no response for it. "
-            'Name its fields in NEARDUP_FIELDS, or set ADDONS = {"scrapy_neardup.Addon": 500}',
+            f"the item has neither the field {names['text']!r} nor {names['html']!r}, and there is no response for it, "
+            "as in start(), in an errback, or without the add-on. Name its fields in NEARDUP_FIELDS, or set "
+            'ADDONS = {"scrapy_neardup.Addon": 500}',
         )
 
     def _with_cure(self, error: ExtractionError, item: Item, response: PageResponse | None) -> ExtractionError:
         """Add a cure to an error if the response is not the item's page."""
         if response is None or error.reason not in ("not_html", "other_page"):
             return error
-        cure = f"{self.text_cure(item)}. If an earlier response is its page, set meta={{'neardup_response': response}}"
+        cure = f"{self.text_cure(item)}. If an earlier response is its page, give the item that HTML in a field 'html'"
         if error.reason == "not_html":
             return ExtractionError(error.reason, f"{error}. {cure}")
         return ExtractionError(

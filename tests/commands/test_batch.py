@@ -39,12 +39,19 @@ def test_all_files_are_written(invoke: Invoke, tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize(
-    "options", [["--memory", "much"], ["--method", "simhash", "--store", "redis://host/0?state=a"]]
+    ("options", "settings", "named"),
+    [
+        (["--memory", "much"], {}, "--memory"),
+        (["--store", "redis://host/0?state=a"], {"NEARDUP_METHOD": "simhash"}, "--store"),
+        ([], {"NEARDUP_KEEP_POLICY": "longest"}, "NEARDUP_KEEP_POLICY"),
+    ],
 )
-def test_wrong_options_are_refused(invoke: Invoke, tmp_path: Path, options: list[str]) -> None:
+def test_wrong_options_are_refused(
+    invoke: Invoke, tmp_path: Path, options: list[str], settings: dict[str, str], named: str
+) -> None:
     name = write_records(tmp_path / "pages.jsonl", RECORDS)
-    with pytest.raises(SettingsError, match=options[-2]):
-        invoke("batch", name, "-o", str(tmp_path / "verdicts.parquet"), *options)
+    with pytest.raises(SettingsError, match=named):
+        invoke("batch", name, "-o", str(tmp_path / "verdicts.parquet"), *options, **settings)
 
 
 @pytest.mark.parametrize("option", ["--kept", "--rejects"])
@@ -52,9 +59,3 @@ def test_an_output_that_is_an_input_is_refused(invoke: Invoke, tmp_path: Path, o
     name = write_records(tmp_path / "pages.jsonl", RECORDS)
     with pytest.raises(NearDupError, match="is also an input"):
         invoke("batch", name, "-o", str(tmp_path / "verdicts.parquet"), option, name)
-
-
-def test_another_keep_policy_is_refused(invoke: Invoke, tmp_path: Path) -> None:
-    name = write_records(tmp_path / "pages.jsonl", RECORDS)
-    with pytest.raises(SettingsError, match="NEARDUP_KEEP_POLICY"):
-        invoke("batch", name, "-o", str(tmp_path / "verdicts.parquet"), NEARDUP_KEEP_POLICY="longest")

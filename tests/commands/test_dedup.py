@@ -211,10 +211,6 @@ def test_an_output_that_is_an_input_is_refused(run: Invoke, folder: Path) -> Non
         (["feed.jsonl", "-o", "out.doc"], "out.doc names no output format"),
         (["feed.jsonl", "-o", "missing/out.jsonl"], "cannot be written"),
         (["feed.jsonl", "-o", "out.jsonl", "--store", "file:///x"], "--store is 'file:///x'"),
-        (["feed.jsonl", "-o", "out.jsonl", "--method", "simhsah"], "simhsah"),
-        (["feed.jsonl", "-o", "out.jsonl", "--workers", "many"], "--workers is 'many'"),
-        (["feed.jsonl", "-o", "out.jsonl", "--counts", "exact", "--store", "sqlite:///x"], "Leave out --store"),
-        (["feed.jsonl", "-o", "out.jsonl", "--counts", "exact", "--keep-policy", "longest"], "Leave out --keep-policy"),
     ],
 )
 def test_wrong_arguments_are_refused_in_a_sentence(arguments: list[str], words: str, run: Invoke, folder: Path) -> None:
@@ -238,6 +234,9 @@ def test_exact_counts_judge_alike_and_read_every_record(run: Invoke, folder: Pat
             for name in ("similar_id", "first_seen"):
                 tag.pop(name)
     assert found["fixed"] == found["exact"]
+    for store, policy in (("sqlite:///x", "first"), ("memory:", "longest")):
+        with pytest.raises(NearDupError, match=r"--counts exact works without a state, and keeps the first"):
+            run("feed.jsonl", "--counts", "exact", "--store", store, NEARDUP_KEEP_POLICY=policy)
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "leveldb"])
@@ -265,7 +264,7 @@ def test_a_state_that_lasts_is_made_used_again_and_known_to_a_crawl(scheme: str,
 def test_a_state_in_memory_will_do_and_leaves_nothing(method: str, run: Invoke, folder: Path) -> None:
     before = set(folder.iterdir())
     for _ in range(2):
-        assert run("feed.jsonl", "-o", "out.jsonl", "--store", "memory:", "--method", method)[0] == 0
+        assert run("feed.jsonl", "-o", "out.jsonl", "--store", "memory:", NEARDUP_METHOD=method)[0] == 0
         assert {one.name for one in set(folder.iterdir()) - before} == {"out.jsonl"}
         assert 0 < len(read(folder / "out.jsonl")) <= len(RECORDS)
 

@@ -1,4 +1,4 @@
-"""``scrapy neardup dedup --workers``: the same output in the same order, and no process left behind."""
+"""``dedup`` with NEARDUP_WORKERS: the same output in the same order, and no process left behind."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def dedup_twice(folder: Path, *arguments: str, code: int) -> bytes:
     for workers in ("0", "2"):
         out, rejects = folder / f"{workers}.jsonl", folder / f"{workers}.rejects"
         files: list[str | Path] = ["-o", out, "--rejects", rejects]
-        settings = ["--workers", workers, "-s", f"NEARDUP_SECRET={SECRET}", "-s", "NEARDUP_MAX_SECONDS=60"]
+        values = (f"NEARDUP_WORKERS={workers}", f"NEARDUP_SECRET={SECRET}", "NEARDUP_MAX_SECONDS=60")
+        settings = [word for value in values for word in ("-s", value)]
         done = run_scrapy("dedup", *arguments, *files, *settings, cwd=folder)
         assert done.returncode == code, done.stderr
         written = re.sub(rb'"(similar_id|first_seen)": "[^"]+"', rb'"\1": ""', out.read_bytes())
@@ -89,7 +90,7 @@ def test_workers_that_end_out_of_order_write_the_same_bytes(folder: Path) -> Non
 def test_ctrl_c_leaves_nothing_behind(folder: Path) -> None:
     feed = [json.dumps({"id": str(n), "html": f"<!-- takes 3 -->{html(SLUGS[n % 12])}"}) for n in range(20)]
     (folder / "slow.jsonl").write_text("\n".join(feed), "utf-8")
-    options = ["-o", "out.jsonl", "--workers", "2", "-s", f"NEARDUP_EXTRACTOR={SLOW}"]
+    options = ["-o", "out.jsonl", "-s", "NEARDUP_WORKERS=2", "-s", f"NEARDUP_EXTRACTOR={SLOW}"]
     env = {**environment(), "PYTHONPATH": str(ROOT), MARK: str(folder)}
     with subprocess.Popen(
         command_line("dedup", "slow.jsonl", *options),

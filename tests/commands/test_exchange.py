@@ -1,11 +1,10 @@
-"""``scrapy neardup export``, ``import`` and ``merge`` as they are run by a user."""
+"""``scrapy neardup export`` and ``merge`` as they are run by a user."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import os
-import sys
 import tracemalloc
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,7 +23,7 @@ from scrapy_neardup.state.record import Record
 from tests import methods
 from tests.build import page, story
 from tests.cli import Invoke, add_spider, make_project, run, run_scrapy
-from tests.maintenance.states import packed, rows
+from tests.maintenance.states import rows
 
 CASCADE = make_method("cascade", {})
 OWN = {"method": "somebody.Elses", "parameters": {}}
@@ -69,36 +68,28 @@ def test_inside_of_a_project_the_state_is_the_projects(tmp_path: Path, east: Pat
     make_project(inside)
     done = run_scrapy("export", "-o", "inside/east.gz", "--store", url(east), cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    done = run_scrapy("import", "east.gz", "--spider", "news", cwd=inside)  # no spider has this name
+    done = run_scrapy("merge", "east.gz", "--spider", "news", cwd=inside)  # no spider has this name
     assert (done.returncode, done.stdout, "news" in done.stderr) == (2, "", True)
     assert not (inside / ".scrapy" / "neardup").exists()
     add_spider(inside, "news")
-    done = run_scrapy("import", "east.gz", "--json", "--spider", "news", cwd=inside)
-    assert (done.returncode, done.stderr) == (0, "")
-    result = json.loads(done.stdout)
     states = inside / ".scrapy" / "neardup" / "spiders" / "news"
-    (place,) = (one for one in states.iterdir() if one.suffix not in (".lock", ".witness"))
-    assert result == {"store": str(place), "pages": 3}
-    done = run_scrapy("merge", url(west), "--json", cwd=inside)
-    assert (done.returncode, done.stderr) == (0, "")
-    merged = {"from": str(west), "added": 2, "known": 0, "newer": 0, "copies": 1, "judgements": 0, "against": 0}
-    assert json.loads(done.stdout) == {"store": str(place), "pages": 5, "merged": [merged]}
-    again = run_scrapy("import", "east.gz", cwd=inside)
-    assert (again.returncode, again.stdout) == (2, "")
-    assert all(one in again.stderr for one in (str(place), "--store", "scrapy neardup merge"))
+    for source, spider, pages, counts in (
+        ("east.gz", ["--spider", "news"], 3, {"added": 3, "copies": 0}),
+        (url(west), [], 5, {"added": 2, "copies": 1}),
+    ):
+        done = run_scrapy("merge", source, "--json", *spider, cwd=inside)
+        assert (done.returncode, done.stderr) == (0, "")
+        found = json.loads(done.stdout)
+        assert (Path(found["store"]).parent, found["pages"]) == (states, pages)
+        assert {**found["merged"][0], **counts} == found["merged"][0]
 
 
-def test_an_export_goes_to_standard_output_but_to_no_terminal(
-    east: Path, capfdbinary: pytest.CaptureFixture[bytes], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert run("export", "-o", "-", "--store", url(east)) == 0
-    sys.stdout.flush()
-    store = open_at(SQLite, str(east), None)
-    assert capfdbinary.readouterr() == (packed(store), b"")
-    store.close()
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    with pytest.raises(NearDupError, match=r"The export is binary.* -o"):
-        run("export", "-o", "-", "--store", url(east))
+def test_a_new_state_has_the_pages_and_the_secret_of_its_export(tmp_path: Path, east: Path) -> None:
+    file, new = tmp_path / "east.gz", tmp_path / "new.sqlite"
+    assert run("export", "-o", file, "--store", url(east)) == 0
+    assert run("merge", file, "--store", url(new)) == 0
+    kept = {key: value for key, value in content(east).items() if key[:1] in (b"r", b"u", b"e", b"k")}
+    assert {key: value for key, value in content(new).items() if key[:1] in (b"r", b"u", b"e", b"k")} == kept
 
 
 def test_an_export_replaces_a_file_only_if_forced_and_is_for_its_user_alone(
@@ -106,19 +97,14 @@ def test_an_export_replaces_a_file_only_if_forced_and_is_for_its_user_alone(
 ) -> None:
     output, force = tmp_path / "east.gz", ("--store", url(east), "--force")
     output.write_text("precious")
+    before = set(tmp_path.iterdir())
     with pytest.raises(NearDupError, match=r"east\.gz exists\. Name another file with -o, or replace it with"):
         run("export", "-o", output, "--store", url(east))
     with monkeypatch.context() as patched:
         patched.setattr(PageStore, "evidence", broken)
         with pytest.raises(StoreError, match="The disk is gone"):
             run("export", "-o", output, *force)
-    assert output.read_text() == "precious"
-    assert {file.name for file in tmp_path.iterdir()} == {
-        "east.gz",
-        "east.sqlite",
-        "east.sqlite.witness",
-        "east.sqlite.lock",
-    }
+    assert (output.read_text(), set(tmp_path.iterdir())) == ("precious", before)
     output.chmod(0o644)
     assert run("export", "-o", output, *force) == 0
     assert gzip.decompress(output.read_bytes()).startswith(b'{"scrapy-neardup":"state","version":4,')
@@ -149,13 +135,6 @@ def test_a_line_that_is_too_long_is_not_read(east: Path, tmp_path: Path, monkeyp
         tracemalloc.stop()
 
 
-def test_a_state_in_memory_is_no_place_to_keep_anything(tmp_path: Path, east: Path) -> None:
-    run("export", "-o", tmp_path / "east.gz", "--store", url(east))
-    for command in ("import", "merge"):
-        with pytest.raises(StoreError, match=r"memory: is a state in memory"):
-            run(command, tmp_path / "east.gz", "--store", "memory:")
-
-
 @pytest.mark.parametrize("made", [False, True])
 def test_states_of_two_recipes_are_not_merged(tmp_path: Path, east: Path, west: Path, made: bool) -> None:
     other = crawled(tmp_path / "other.sqlite", {"e": 5}, make_method("cascade", {"bins": 256}))
@@ -171,31 +150,31 @@ def test_states_of_two_recipes_are_not_merged(tmp_path: Path, east: Path, west: 
     assert not (tmp_path / "new.sqlite").exists()
 
 
-@pytest.mark.parametrize("command", ["import", "merge"])
-def test_a_damaged_file_is_neither_imported_nor_merged(tmp_path: Path, east: Path, west: Path, command: str) -> None:
+def test_a_damaged_file_is_not_merged(tmp_path: Path, east: Path, west: Path) -> None:
     file, new = tmp_path / "east.gz", tmp_path / "new.sqlite"
     run("export", "-o", file, "--store", url(east))
+    with pytest.raises(StoreError, match=r"memory: is a state in memory"):
+        run("merge", file, "--store", "memory:")
     file.write_bytes(file.read_bytes()[:-20])
     before = content(west)
-    with pytest.raises(NearDupError, match=r"east\.gz is damaged: line \d+: the file ends"):
-        run(command, file, "--store", url(new))
+    for sources, target in (((file,), new), ((url(east), file), west)):
+        with pytest.raises(NearDupError, match=r"east\.gz is damaged: line \d+: the file ends"):
+            run("merge", *sources, "--store", url(target))
     assert not new.exists()
-    with pytest.raises(NearDupError, match=r"east\.gz is damaged"):
-        run("merge", url(east), file, "--store", url(west))
     assert content(west) == before
 
 
-def test_without_the_method_pages_are_only_united(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_the_method_pages_are_only_united(tmp_path: Path, invoke: Invoke) -> None:
     states = []
     for number in (1, 2):
         store = open_at(SQLite, str(tmp_path / f"{number}.sqlite"), OWN)
         store.add(Record(number, f"https://{number}.example/", number, 1.0, (7,), b"same"))
         store.close()
         states.append(url(tmp_path / f"{number}.sqlite"))
-    assert run("merge", states[0], "--store", states[1]) == 0
-    said = capsys.readouterr()
-    assert said.out.startswith(f"{tmp_path / '1.sqlite'}: added: 1\n")
-    assert "method 'somebody.Elses'" in said.err
+    done = invoke("merge", states[0], "--store", states[1])
+    assert done.out.startswith(f"{tmp_path / '1.sqlite'}: added: 1\n")
+    assert "method 'somebody.Elses'" in done.err
+    assert invoke("merge", states[0], "--store", url(tmp_path / "new.sqlite")).err == "", "there are no others"
 
 
 def test_the_projects_method_is_taken_if_it_is_that_of_the_states(tmp_path: Path) -> None:

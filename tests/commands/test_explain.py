@@ -1,34 +1,27 @@
-"""``scrapy neardup explain``, ``groups`` and ``stats``: pages of every sort, and pages that are not there."""
+"""``scrapy neardup explain`` and ``stats``: pages of every sort, and pages that are not there."""
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.record import Record
 from tests.build import (
-    BREAD,
     EDITED,
     EXCERPT,
     KINDS,
-    PAGES,
     PEAR,
-    SAME,
     judge_pages,
     make_state,
     open_state,
     read_records,
     state_url,
 )
-from tests.cli import Invoke, mask, run
+from tests.cli import Invoke, mask
 
-#: A second copy of the bakery.
-BREAD_AGAIN = "https://mirror.example/bread"
 WINTER = """\
 The orchard is closed for the winter and its shop has moved into the old mill. Two hundred young trees were planted \
 along the brook on the last weekend of October. Whoever adopts one of them gets a crate of its first pears in three \
@@ -79,44 +72,18 @@ def test_a_state_without_evidence_says_so(tmp_path: Path, invoke: Invoke) -> Non
     assert (found["kinds"], found["originals_like_others"]) == ({"unknown": 2}, {})
 
 
-@pytest.fixture
-def grouped(state: str) -> str:
-    """A state with a group of three pages and a group of two."""
+def test_the_newest_pages_of_a_large_group_are_listed(state: str, invoke: Invoke) -> None:
+    original = read_records(state)[PEAR].id
     with open_state(state) as store:
-        assert judge_pages(store, [(BREAD_AGAIN, *PAGES[1][1:])]) == ["duplicate (identical)"]
-    return state
-
-
-def test_groups_are_written(grouped: str, invoke: Invoke, tmp_path: Path) -> None:
-    target = tmp_path / "groups.jsonl"
-    target.write_text("before")
-    with pytest.raises(NearDupError, match="cannot be written"):
-        run("groups", "--store", grouped, "-o", tmp_path / "none" / "groups.jsonl")
-    assert "2 groups written to" in invoke("groups", "--store", grouped, "-o", target).err
-    listed = invoke("groups", "--store", grouped, "--json").rows
-    assert [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()] == listed
-    assert [(group["size"], group["original"]) for group in listed] == [(3, PEAR), (2, BREAD)]
-
-
-def test_copies_of_a_forgotten_original_are_a_group(grouped: str, invoke: Invoke) -> None:
-    forget(grouped, PEAR, BREAD)
-    [group] = invoke("groups", "--store", grouped, "--json").rows
-    assert (group["original"], group["first_seen"], group["size"]) == (None, None, 2)
-    assert [one["url"] for one in group["pages"]] == [EDITED, SAME]
-
-
-def test_text_shows_some_pages_of_large_groups(grouped: str, invoke: Invoke) -> None:
-    original = read_records(grouped)[PEAR].id
-    with open_state(grouped) as store:
-        for n in range(20):
+        for n in range(30):
             store.add(Record(store.new_id(), f"https://many.example/{n}", original, 0.9))
-    assert len(invoke("groups", "--store", grouped, "--limit", "1", "--json").rows[0]["pages"]) == 23
-    said = invoke("groups", "--store", grouped, "--limit", "1").out
-    assert "0.90            https://many.example/6\n" in said
-    assert "many.example/7" not in said
-    assert "  (and 13 more)\n" in said
-    assert said.endswith("(and 1 more; --limit 0 shows all)\n")
-    assert invoke("groups", "--store", grouped, "--min", "99").err == "This state has no such groups.\n"
+    for limit, many in (([], 20), (["--limit", "3"], 3), (["--limit", "0"], 33)):
+        [page] = invoke("explain", EDITED, "--store", state, "--json", *limit).data["pages"]
+        assert (page["group"]["size"], len(page["group"]["pages"])) == (33, many)
+        assert page["group"]["pages"][0]["url"] == "https://many.example/29"
+    said = invoke("explain", PEAR, "--store", state, "--limit", "2").out
+    assert "33 pages, the newest 2 of them:" in said
+    assert "0.90 https://many.example/28\n" in said
 
 
 def test_copies_of_a_forgotten_original_are_counted(sqlite: str, invoke: Invoke) -> None:

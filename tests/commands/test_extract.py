@@ -74,11 +74,6 @@ def extracted(html: str, url: str) -> str:
     return PARAGRAPHS[1] if "ferry" in html else ""
 
 
-def role(answer: dict[str, Any], text: str) -> str:
-    [line] = [one for one in answer["lines"] if one["text"] == text]
-    return str(line["role"])
-
-
 @pytest.mark.parametrize(
     ("page", "settings", "reader", "why"),
     [
@@ -116,8 +111,8 @@ def test_whether_a_page_would_be_judged(
 
 def test_boilerplate_of_the_state_is_marked(run: Run, found: Callable[..., Any], state: str) -> None:
     answer = found("article.html", "--url", URL)
-    [line] = [one for one in answer["lines"] if one["text"] == ASIDE]
-    assert line == {"role": "boilerplate", "text": ASIDE, "boilerplate": [ASIDE], "pages": 40}
+    [line] = [one for one in answer["lines"] if one["text"][0]["text"] == ASIDE]
+    assert line == {"role": "boilerplate", "text": [{"text": ASIDE, "mark": "boilerplate"}], "pages": 40}
     assert answer["letters"] - answer["own_letters"] == sum(map(str.isalpha, ASIDE))
     assert (answer["pages_of_site"], answer["why_no_store"]) == (50, None)
     printed = run("article.html", "--url", URL, "--store", state)

@@ -2,115 +2,57 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from scrapy.utils.project import get_project_settings
 
-from scrapy_neardup.cli import COMMANDS, GROUPS, NearDupCommand, list_commands, load
-from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.cli import COMMANDS, GROUPS, NearDupCommand, list_commands
 from scrapy_neardup.hashing import compiled
 from tests.cli import command_line, environment, make_project, run_scrapy
 
 
-def parsed(line: str) -> tuple[NearDupCommand, argparse.Namespace, list[str]]:
-    """The command, and what becomes of a line, as Scrapy goes about it."""
-    group = NearDupCommand()
-    group.settings = get_project_settings()
-    parser = argparse.ArgumentParser(conflict_handler="resolve", description=group.long_desc())
-    group.add_options(parser)
-    options, rest = parser.parse_known_args(line.split())
-    group.process_options(rest, options)
-    return group, options, rest
-
-
-@pytest.fixture
-def running(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[argparse.Namespace], int]], int]:
-    """Runs ``evaluate`` with another body; returns the exit code."""
-
-    def run(body: Callable[[argparse.Namespace], int]) -> int:
-        command = replace(load("evaluate"), run=body)
-        monkeypatch.setattr("scrapy_neardup.cli.load", lambda name: command)
-        group, options, rest = parsed("evaluate news")
-        group.run(rest, options)
-        return group.exitcode
-
-    return run
-
-
 @pytest.mark.parametrize("inside", [False, True])
-def test_alone_it_lists_the_commands_inside_and_outside_of_a_project(tmp_path: Path, inside: bool) -> None:
-    done = run_scrapy(cwd=make_project(tmp_path) if inside else tmp_path)
-    assert (done.returncode, done.stderr) == (2, "")
-    for name in COMMANDS:
-        assert f"  {name} " in done.stdout
-        assert COMMANDS[name][1] in done.stdout
-
-
-def test_help_names_the_commands_and_the_version_the_compiled_module(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        parsed("--help")
-    assert stopped.value.code == 0
-    said = capsys.readouterr().out
-    assert list_commands() in said
-    assert all(said.count(f"\n  {name} ") == 1 for name in COMMANDS)
+def test_alone_and_for_help_it_lists_the_commands(tmp_path: Path, inside: bool) -> None:
+    folder = make_project(tmp_path) if inside else tmp_path
+    for arguments, code in (((), 2), (("--help",), 0)):
+        done = run_scrapy(*arguments, cwd=folder)
+        assert (done.returncode, done.stderr) == (code, "")
+        assert list_commands() in done.stdout
+    assert all(done.stdout.count(f"\n  {name} ") == 1 for name in COMMANDS)
     assert set(GROUPS) <= set(COMMANDS)
-    group, options, rest = parsed("--version")
-    group.run(rest, options)
-    said = capsys.readouterr().out
+
+
+def test_a_command_has_its_help_and_the_version_names_the_compiled_module(tmp_path: Path) -> None:
+    done = run_scrapy("forget", "--help", cwd=tmp_path)
+    assert (done.returncode, done.stdout.startswith("usage: scrapy neardup forget")) == (0, True)
+    assert "--before TIME" in done.stdout
+    assert "examples:\n  scrapy neardup forget https://" in done.stdout
+    said = run_scrapy("--version", cwd=tmp_path).stdout
     assert said.startswith(f"scrapy-neardup {version('scrapy-neardup')}, Scrapy ")
     assert compiled.sentence() in said
-    assert group.exitcode == 0
 
 
-@pytest.mark.slow
-def test_scrapy_lists_it_among_its_commands(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "scrapy"], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=60
-    )
-    assert f"neardup       {NearDupCommand().short_desc()}" in done.stdout
-
-
-def test_an_unknown_command_or_option_is_an_error_of_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done = run_scrapy("compose", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "invalid choice: 'compose'" in done.stderr
-    group, options, rest = parsed("evaluate news --quick")
-    with pytest.raises(SystemExit, match="2"):
-        group.run(rest, options)
-    assert "scrapy neardup evaluate: error: unrecognized arguments: --quick" in capsys.readouterr().err
-
-
-def test_scrapys_own_options_are_taken_before_and_after_the_name() -> None:
-    for line in ["-s NEARDUP_WAIT=3 evaluate news", "evaluate news -s NEARDUP_WAIT=3"]:
-        group, options, rest = parsed(line)
-        assert (options.corpus, rest) == ([Path("news")], []), line
-        assert group.settings is not None, line
-        assert group.settings["NEARDUP_WAIT"] == "3", line
-
-
-def test_the_exit_code_is_that_of_the_command_and_an_error_of_ours_is_a_sentence(
-    running: Callable[..., int], capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fail(error: Exception) -> Callable[[argparse.Namespace], int]:
-        def body(_: argparse.Namespace) -> int:
-            raise error
-
-        return body
-
-    assert [running(lambda _: 0), running(lambda _: 1)] == [0, 1]
-    assert running(fail(NearDupError("The bridge is closed; take the ferry."))) == 2
-    assert capsys.readouterr() == ("", "scrapy neardup evaluate: The bridge is closed; take the ferry.\n")
-    with pytest.raises(ZeroDivisionError):
-        running(fail(ZeroDivisionError()))
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["compose"], "scrapy neardup: There is no command 'compose'. Choose one of: dedup, batch, "),
+        (["evaluate", "news", "--quick"], "scrapy neardup evaluate: error: unrecognized arguments: --quick"),
+        (["explain", "x", "--limit", "1.5"], "argument --limit: '1.5' is no whole number of 0 or more"),
+        (["report", "--pages", "0"], "argument --pages: '0' is no whole number of 1 or more"),
+        (["evaluate", "gone"], "scrapy neardup evaluate: gone"),  # a sentence
+        (["-s", "NEARDUP_WAIT=x", "stats"], "scrapy neardup stats: NEARDUP_WAIT is 'x'"),  # options of Scrapy
+        (["stats", "-s", "NEARDUP_WAIT=x", "--json"], "scrapy neardup stats: NEARDUP_WAIT is 'x'"),
+    ],
+)
+def test_mistakes_have_exit_code_2(tmp_path: Path, arguments: list[str], said: str) -> None:
+    done = run_scrapy(*arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout, said in done.stderr) == (2, "", True), done.stderr
 
 
 @pytest.fixture
@@ -127,16 +69,11 @@ def interruptible() -> Iterator[None]:
 def test_an_interrupt_ends_it_quietly(tmp_path: Path) -> None:
     pipe = tmp_path / "docs.jsonl"
     os.mkfifo(pipe)
+    command, streams = command_line("evaluate", str(pipe)), subprocess.PIPE
     with (
-        subprocess.Popen(
-            command_line("evaluate", str(pipe)),
-            cwd=tmp_path,
-            env=environment(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        ) as running,
-        pipe.open("wb"),
-    ):  # which waits until the other end is opened for reading
+        subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=streams, stderr=streams) as running,
+        pipe.open("wb"),  # waits until the other end is opened for reading
+    ):
         running.send_signal(signal.SIGINT)
         assert running.communicate(timeout=60) == (b"", b"")
     assert running.returncode == 130
@@ -148,25 +85,25 @@ def test_a_reader_who_leaves_ends_it_quietly(tmp_path: Path) -> None:
     os.close(reading)
     (tmp_path / "docs.jsonl").write_text("".join(f'{{"id": "{id}", "text": "A bridge."}}\n' for id in "ab"))
     (tmp_path / "gold.jsonl").write_text('{"a": "a", "b": "b", "drop": "yes"}\n')
-    done = subprocess.run(
-        command_line("evaluate", "."),
-        cwd=tmp_path,
-        env=environment(),
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        timeout=60,
-    )
+    command = command_line("evaluate", ".")
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), stdout=writing, stderr=subprocess.PIPE, timeout=60)
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, b"")
 
 
 @pytest.mark.slow
-def test_other_commands_of_scrapy_do_not_wait_for_ours_to_be_imported() -> None:
+def test_scrapy_lists_it_and_its_other_commands_do_not_wait_for_ours_to_be_imported(tmp_path: Path) -> None:
+    def run(*arguments: str) -> str:
+        command = [sys.executable, *arguments]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=True, timeout=60
+        ).stdout
+
+    assert f"neardup       {NearDupCommand().short_desc()}" in run("-m", "scrapy")
     code = (
         "import sys, scrapy_neardup.cli as ours;"
         "print([name for name in sys.modules if name.startswith('scrapy_neardup')],"
         "{'numpy', 'jieba', 'trafilatura', 'tabulate', 'tqdm'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     ours = ["scrapy_neardup", "scrapy_neardup.untrusted", "scrapy_neardup.errors", "scrapy_neardup.cli"]
-    assert done.stdout == f"{ours} set()\n"
+    assert run("-c", code) == f"{ours} set()\n"

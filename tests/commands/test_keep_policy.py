@@ -1,4 +1,4 @@
-"""Better copies: ``dedup --keep-policy``, and the commands that show their groups."""
+"""Better copies: ``dedup`` with NEARDUP_KEEP_POLICY, and the commands that show their groups."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.errors import SettingsError
 from tests.build import story
 from tests.cli import Invoke
 
@@ -23,7 +22,7 @@ def item(host: str, sentences: int = 20, **more: Any) -> dict[str, Any]:
 WIRE, PAPER, TIMES, BLOG = (item(host) for host in ("wire", "paper", "times", "blog"))
 OTHER = {"url": "http://other.example/1", "title": "河道清淤", "text": "\n".join(story(71, 20))}
 SHORT = {"url": "http://short.example/1", "title": "短", "text": "太短。"}
-BEST = "times.example,paper.example"
+BEST = {"NEARDUP_KEEP_POLICY": ["times.example", "paper.example"]}
 
 
 @pytest.fixture
@@ -46,7 +45,7 @@ def hosts(name: str = "out.jsonl") -> list[str]:
 
 def test_dedup_writes_the_best_of_each_group_in_its_place_in_the_input(run: Invoke) -> None:
     name = feed(WIRE, OTHER, PAPER, SHORT, BLOG, TIMES)
-    done = run("dedup", name, "-o", "out.jsonl", "--keep-policy", BEST)
+    done = run("dedup", name, "-o", "out.jsonl", **BEST)
     assert hosts() == ["other", "short", "times"]
     assert done.out.startswith(
         "6 records: 2 unique, 1 duplicate, 0 unchanged, 0 updated, 2 better, 1 unjudged. 3 written"
@@ -54,42 +53,33 @@ def test_dedup_writes_the_best_of_each_group_in_its_place_in_the_input(run: Invo
     run("dedup", name, "-o", "out.jsonl")
     assert hosts() == ["wire", "other", "short"]
     update = {**PAPER, "text": PAPER["text"] + "更正：第一班船是空的。"}
-    run("dedup", feed(WIRE, PAPER, update, TIMES), "-o", "out.jsonl", "--keep-policy", BEST)
+    run("dedup", feed(WIRE, PAPER, update, TIMES), "-o", "out.jsonl", **BEST)
     assert hosts() == ["times"], "also after an update"
-
-
-def test_dedup_takes_its_own_policy_before_that_of_the_project(run: Invoke) -> None:
-    name = feed(item("a", 20), item("b", 24), item("c", 20))
-    for given, kept in (([], "b"), (["--keep-policy", '["c.example"]'], "c"), (["--keep-policy", "first"], "a")):
-        run("dedup", name, "-o", "out.jsonl", *given, NEARDUP_KEEP_POLICY="longest")
-        assert hosts() == [kept]
-    with pytest.raises(SettingsError, match=r"--keep-policy is 'newest'.* first, longest, canonical"):
-        run("dedup", name, "-o", "out.jsonl", "--keep-policy", "newest")
 
 
 def test_dedup_writes_lines_of_json_unchanged_and_tables_with_their_columns(run: Invoke) -> None:
     text = "".join(TEXT[:20])
     line = f'{{"url":  "http://times.example/1", "n": 1.10, "title": "渡口清晨开航", "text": "{text}"}}'
     Path("feed.jsonl").write_text(json.dumps(WIRE, ensure_ascii=False) + "\n" + line + "\n", encoding="utf-8")
-    run("dedup", "feed.jsonl", "-o", "out.jsonl", "--keep-policy", "times.example")
+    run("dedup", "feed.jsonl", "-o", "out.jsonl", **BEST)
     assert Path("out.jsonl").read_text(encoding="utf-8") == line + "\n"
-    run("dedup", feed(WIRE, TIMES), "-o", "out.csv", "--keep-policy", "times.example")
+    run("dedup", feed(WIRE, TIMES), "-o", "out.csv", **BEST)
     assert Path("out.csv").read_text(encoding="utf-8").splitlines()[1].startswith("http://times.example/1,")
 
 
 def test_the_best_page_is_the_original_of_its_group_in_all_commands(run: Invoke) -> None:
     store = "sqlite:///" + str(Path("state.sqlite").absolute())
-    given = ("-o", "out.jsonl", "--store", store, "--keep-policy", BEST)
-    run("dedup", feed(WIRE, PAPER), *given)
+    given = ("-o", "out.jsonl", "--store", store)
+    run("dedup", feed(WIRE, PAPER), *given, **BEST)
     assert hosts() == ["paper"]
-    run("dedup", feed(BLOG, WIRE, PAPER, TIMES, OTHER), *given)
+    run("dedup", feed(BLOG, WIRE, PAPER, TIMES, OTHER), *given, **BEST)
     assert hosts() == ["times", "other"], "it is better than the one that the first run wrote"
-    [group] = run("groups", "--store", store, "--json").rows
-    assert (group["original"], group["size"]) == (TIMES["url"], 4)
-    assert [page["url"] for page in group["pages"] if page["kind"] is None] == [WIRE["url"]]
+    [page] = run("explain", BLOG["url"], "--store", store, "--json").data["pages"]
+    assert (page["original"]["url"], page["group"]["size"]) == (TIMES["url"], 4)
+    assert [one["url"] for one in page["group"]["pages"] if one["kind"] is None] == [WIRE["url"]]
     [shown] = run("report", "--store", store, "--json").data["groups"]
     assert (shown["original"]["url"], shown["copies"]) == (TIMES["url"], 3)
     assert [page["url"] for page in shown["pages"]] == [one["url"] for one in (WIRE, PAPER, BLOG)]
     found = run("stats", "--store", store, "--json").data
     assert (found["copies"], found["better"], found["copies_without_original"]) == (3, 2, 0)
-    assert run("check", "--store", store, "--json").data["copies_without_original"] == 0
+    assert run("check", "--store", store, "--json").data["lost"] == 0

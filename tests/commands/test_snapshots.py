@@ -51,7 +51,7 @@ LINES = {
     "dedup": [
         "dedup feed.jsonl -o kept.jsonl",
         "dedup feed.jsonl -o kept.jsonl --json",
-        "dedup texts.jsonl -o tagged.jsonl --tag --keep-policy longest",
+        "dedup texts.jsonl -o tagged.jsonl --tag",
         "dedup texts.jsonl -o kept.csv --text body",
     ],
     "batch": [
@@ -60,17 +60,15 @@ LINES = {
         "batch none.jsonl -o verdicts.parquet",
         "batch feed.jsonl -o verdicts.parquet --memory 1MB",
     ],
-    "report": ["report --store TEXTS -o report.html", "report --store STATE --lang zh -o zh.html"],
+    "report": ["report --store TEXTS", "report --store STATE -o other.html"],
     "explain": [
         "explain {PEAR} {EDITED} {AGAIN} {SHORT} {PEAR}/ {LOST} --store STATE",
         "explain {PEAR} {EDITED} {AGAIN} {SHORT} {PEAR}/ --store STATE --json",
     ],
-    "stats": ["stats --store STATE", "stats --store STATE --limit 1 --json"],
-    "groups": ["groups --store STATE", "groups --store STATE --min 1 --limit 2 --json"],
+    "stats": ["stats --store STATE", "stats --store STATE --json"],
     "dropped": [
         "dropped --last --store STATE",
         "dropped --site mirror.example --store STATE --json",
-        "dropped --last --store STATE -o dropped.csv",
         "dropped --since 1s --site none.example --store STATE",
     ],
     "keep": [
@@ -94,15 +92,14 @@ LINES = {
         "copy {EXCERPT} {PEAR} --store STATE",
         "judgements --store STATE",
         "judgements --store STATE --json",
-        "judgements --store STATE -o labels.jsonl",
         "explain {EXCERPT} --store STATE",
     ],
     "compare": [
         "compare {PEAR} {EDITED} --store TEXTS",
-        "compare {POWER} {AGAIN} --store TEXTS --limit 20",
+        "compare {POWER} {AGAIN} --store TEXTS",
         "compare {PEAR} {SHORT} --store TEXTS",
         "compare {SAME} {PEAR} --store STATE",
-        "compare texts.jsonl#0 texts.jsonl#4 --method shingle",
+        "compare texts.jsonl#0 texts.jsonl#4",
         "compare {PEAR} texts.jsonl#2 --store STATE --json",
         "compare {PEAR} {SHORT} --store TEXTS --json",
     ],
@@ -116,7 +113,6 @@ LINES = {
         "forget --host none.example --store STATE",
         "forget {PEAR} {SHORT} --store STATE",
     ],
-    "expire": ["expire --max-pages 3 --store STATE --dry-run", "expire --max-pages 3 --ttl 90d --store STATE --json"],
     "compact": ["compact --store STATE", "compact --store STATE --json"],
     "check": [
         "check --store STATE",
@@ -125,13 +121,9 @@ LINES = {
         "check --store STATE --repair again.sqlite --json",
     ],
     "export": ["export -o pages.gz --store STATE", "export -o pages.gz --store STATE"],
-    "import": [
-        "export -o pages.gz --store STATE",
-        "import pages.gz --store sqlite://FOLDER/new.sqlite",
-        "import pages.gz --store sqlite://FOLDER/other.sqlite --json",
-    ],
     "merge": [
         "export -o pages.gz --store STATE",
+        "merge pages.gz --store sqlite://FOLDER/new.sqlite",
         "merge pages.gz STATE --store sqlite://FOLDER/all.sqlite",
         "merge pages.gz --store STATE --json",
     ],

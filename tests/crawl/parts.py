@@ -1,8 +1,9 @@
-"""Parts of a crawl without Scrapy's engine: pages, a state that outlives a kill, feeds that are told what to do."""
+"""Parts of a crawl without Scrapy's engine: notes, and feeds that do what a test tells them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -10,7 +11,6 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.statscollectors import StatsCollector
-from twisted.internet.defer import Deferred
 
 from scrapy_neardup.crawl.notes import Notes, Outage
 
@@ -19,8 +19,8 @@ def notes() -> Notes:
     return Notes(StatsCollector(Crawler(Spider)))
 
 
-def outage(told: Notes, closed: list[str] | None = None) -> Outage:
-    return Outage(told, None if closed is None else closed.append)
+def outage(notes: Notes) -> Outage:
+    return Outage(notes, lambda reason: None, "pass")
 
 
 @dataclass(eq=False)
@@ -52,11 +52,11 @@ class Slot:
         self.answer = fail
         return self
 
-    def later(self) -> Deferred[None]:
-        """From now on storing takes its time: until the Deferred is fired."""
-        waiting: Deferred[None] = Deferred()
-        self.answer = lambda: waiting
-        return waiting
+
+def store(slot: Slot, file: Any = None) -> None:
+    """Store the file of a feed, as Scrapy does; the storage answers at once."""
+    with suppress(StopIteration):
+        slot.store(file).send(None)
 
 
 @dataclass

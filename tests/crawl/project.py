@@ -311,39 +311,6 @@ class ArticleSpider(PathSpider):
             yield {"text": one}
 
 
-class LaterSpider(PathSpider):
-    """Looks at each page, then asks for how often it was read, and only then yields the item.
-
-    ``stops``: the crawl ends once all pages were looked at.
-    """
-
-    name = "later"
-    own_url = True
-    stops = False
-    looked = 0
-
-    def parse(self, response: Any, kind: str) -> Any:
-        title = response.css("title::text").get()  # from now on it holds a tree that cannot be pickled
-        about = {"url": response.url} if self.own_url else {}
-        yield scrapy.Request(
-            response.url.replace("/page", "/views"),
-            callback=self.parse_views,
-            errback=self.no_views,
-            meta={"neardup_response": response},
-            priority=-1000,
-            cb_kwargs={"item": {**about, "headline": title}},
-        )
-        self.looked += 1
-        if self.stops and self.looked == len(self.paths):
-            self.crawler.engine.close_spider(self, "stopped")
-
-    def parse_views(self, response: Any, item: dict[str, Any]) -> Any:
-        yield {**item, "views": response.json()["views"]}
-
-    def no_views(self, failure: Any) -> Any:
-        yield {**failure.request.cb_kwargs["item"], "views": None}
-
-
 def half_broken_extractor(html: str, url: str) -> str | None:
     """Of pages whose URL holds "new" nothing but the footer."""
     return FOOTER if "new" in url else html

@@ -1,94 +1,447 @@
-"""A page counts for good when every feed that took its item has written and stored it."""
+"""From the end of items to a page that counts for good: what is committed, sealed or rolled back, without a crawl."""
 
 from __future__ import annotations
 
-import json
+import asyncio
+import errno
+import tracemalloc
+from array import array
+from collections.abc import Iterable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage, S3FeedStorage
+from twisted.internet.defer import Deferred
 
-from tests.build import article_url
-from tests.crawl.engineless import article, crawl_items
-from tests.crawl.engineless import crawl as crawl_here
+from scrapy_neardup.crawl.delivery import Delivery, End, NotWritten, _overwrites, name_of
+from scrapy_neardup.crawl.visits import JudgedPage, ResponseItems
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.judge.in_flight import Reservation
+from scrapy_neardup.model import Fingerprint, Kind, Verdict
+from scrapy_neardup.state.record import Record
+from tests.crawl.parts import Exporter, Slot, notes, outage, store
 
-THREE = [article(family) for family in range(3)]
-
-
-def feed(path: Path, **options: Any) -> dict[str, Any]:
-    return {f"file://{path}": {"format": "jsonlines", **options}}
-
-
-def test_where_no_feed_can_be_opened_nothing_counts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    (tmp_path / "file").touch()
-    store = {"NEARDUP_STORE": f"sqlite://{tmp_path}/state"}
-    first = crawl_items(*THREE, FEEDS=feed(tmp_path / "file" / "out.jsonl"), **store)
-    assert (first.count("unique"), first.count("rolled_back")) == (3, 3)
-    assert caplog.text.count("could not write an item ") == 3
-    assert "Error caught on signal handler" not in caplog.text
-    second = crawl_items(*THREE, **store)
-    assert (second.items, second.count("unchanged")) == (THREE, 0)
+SPIDER = Spider("any")
+ENDS: dict[str, End] = {"s": "scraped", "d": "dropped", "f": "failed"}
 
 
-@pytest.mark.parametrize("at_once", [True, False], ids=["when it is written to", "when it is closed"])
-def test_what_a_post_processing_plugin_has_lost_does_not_count(tmp_path: Path, at_once: bool) -> None:
-    plugin = {"postprocessing": ["tests.crawl.project.BreaksOff"], "at_once": at_once}
-    store = {"NEARDUP_STORE": f"sqlite://{tmp_path}/state"}
-    first = crawl_items(*THREE, FEEDS=feed(tmp_path / "out.jsonl", **plugin), **store)
-    assert first.count("rolled_back" if at_once else "unsealed") == 3
-    second = crawl_items(*THREE, **store)
-    assert second.items == THREE
-    assert second.count("taken_back") == (0 if at_once else 3)
+def judged_page(id: int = 7) -> JudgedPage:
+    record = Record(id, "http://a.example/", id)
+    verdict = Verdict(Kind.UNIQUE, record.url, id)
+    return JudgedPage(verdict, Reservation(verdict, Fingerprint((), b""), record))
 
 
-def feeds(folder: Path, *, broken: bool) -> dict[str, Any]:
-    scheme = "broken" if broken else "file"
-    return {
-        "FEEDS": {
-            f"file://{folder}/good.jsonl": {"format": "jsonlines"},
-            f"{scheme}://{folder}/other.jsonl": {"format": "jsonlines"},
-        },
-        "FEED_STORAGES": {"broken": "tests.crawl.project.UnstorableFeed"},
-        "NEARDUP_STORE": f"sqlite://{folder}/state",
-    }
+@dataclass
+class Book:
+    """Writes down what the detector is told, and fails where it is told to."""
+
+    entries: list[Any] = field(default_factory=list)
+    sealed: array[int] = field(default_factory=lambda: array("Q"))
+    error: StoreError | None = None
+
+    def commit(self, reservation: Reservation, *, sealed: bool) -> None:
+        self._take("commit", sealed)
+
+    def release(self, reservation: Reservation) -> None:
+        self._take("release")
+
+    def roll_back(self, id: int) -> None:
+        self._take("roll_back")
+
+    def seal(self, ids: Iterable[int]) -> None:
+        self._take("seal")
+        self.sealed.extend(ids)
+
+    def _take(self, *what: Any) -> None:
+        if self.error is not None:
+            raise self.error
+        self.entries.append(what if len(what) > 1 else what[0])
 
 
-def delivered(folder: Path, name: str) -> list[str]:
-    path = folder / name
-    return [json.loads(line)["url"] for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+class Desk:
+    """A delivery with its book and its feeds."""
+
+    def __init__(self, *slots: Slot, batch: int = 0) -> None:
+        self.book, self.exporter, self.notes = Book(), Exporter(list(slots), batch), notes()
+        self.outage = outage(self.notes)
+        self.delivery = Delivery(self.book, self.notes, self.outage, self.exporter.as_scrapys())
+        self.page = judged_page()
+
+    @property
+    def sealed(self) -> list[int]:
+        return list(self.book.sealed)
+
+    def play(self, events: str, page: JudgedPage | None = None) -> list[Any]:
+        """``e``: an item enters the pipelines; it ends scraped, dropped, failed. Returns the book's entries."""
+        page = page or self.page
+        for event in events:
+            if event == "e":
+                page.in_pipelines += 1
+            else:
+                feeds = self.delivery.export(page.verdict.id, SPIDER) if event == "s" else frozenset()
+                self.delivery.end(page, ENDS[event], feeds)
+        return self.book.entries
+
+    def deliver(self, *ids: int) -> None:
+        """Items of these pages come through, and go into whatever feeds are open."""
+        for id in ids:
+            self.play("es", judged_page(id))
 
 
-def test_the_pages_of_a_feed_that_fails_come_again_and_the_log_names_the_feed_that_has_them(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+KEPT = ("commit", True)
+
+
+@pytest.mark.parametrize(
+    ("events", "expected"),
+    [
+        ("es", [KEPT]),
+        ("ed", ["release"]),
+        ("ef", ["release"]),
+        ("ees", []),
+        ("eesd", [KEPT]),
+        ("eeds", [KEPT]),
+        ("eess", [KEPT]),
+        ("eedd", ["release"]),
+        ("eesf", ["release"]),
+        ("eefs", ["release"]),
+        ("eses", [KEPT]),
+        ("esed", [KEPT]),
+        ("esef", [KEPT, "roll_back"]),
+        ("esefes", [KEPT, "roll_back"]),
+        ("edes", ["release"]),
+        ("eedes", []),
+    ],
+)
+def test_a_page_counts_once_no_item_is_in_the_pipelines_if_one_came_through_and_none_failed(
+    events: str, expected: list[Any]
 ) -> None:
-    monkeypatch.chdir(tmp_path)  # below which the broken feed writes
-    first = crawl_here(THREE, **feeds(tmp_path, broken=True))
-    assert first["neardup/unsealed"] == 3
-    bad = f"broken://{tmp_path}/other.jsonl"
-    assert f"3 pages stay unsealed, because a feed that holds them was not stored: {bad}. The next crawl" in caplog.text
-    assert "Other feeds that hold them will then have them twice" in caplog.text
-    second = crawl_here(THREE, **feeds(tmp_path, broken=False))
-    assert second["neardup/taken_back"] == 3
-    urls = [article_url(family) for family in range(3)]
-    assert delivered(tmp_path, "other.jsonl") == urls, "nothing is missing"
-    assert delivered(tmp_path, "good.jsonl") == urls * 2, "as was said"
-    assert crawl_here(THREE, **feeds(tmp_path, broken=False))["neardup/unchanged"] == 3
+    desk = Desk()
+    assert desk.play(events) == expected
+    assert desk.notes.stats.get_value("neardup/rolled_back", 0) == sum(step is not KEPT for step in expected)
 
 
-def test_an_item_that_one_feed_cannot_write_is_in_the_others_and_the_log_says_that_it_comes_again(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+@given(st.lists(st.sampled_from("esdf")))
+def test_a_page_is_kept_and_rolled_back_at_most_once_and_stays_lost(events: list[str]) -> None:
+    desk, items = Desk(), 0
+    for event in events:
+        if event == "e" or items:
+            items += 1 if event == "e" else -1
+            before = len(desk.book.entries)
+            desk.play(event)
+            assert items == 0 or len(desk.book.entries) == before
+    assert desk.book.entries in ([], [KEPT], ["release"], [KEPT, "roll_back"])
+    assert desk.page.is_lost is bool({"release", "roll_back"} & {*desk.book.entries})
+
+
+def test_a_feed_that_was_stored_before_the_page_was_kept_does_not_hold_it_back() -> None:
+    desk = Desk(first := Slot())
+    desk.play("ees")
+    desk.exporter.slots = []
+    store(first)
+    assert desk.play("d") == [("commit", False), "seal"]
+
+
+@pytest.mark.parametrize("feeds", [0, 1])
+def test_a_page_that_items_share_is_sealed_when_the_last_of_them_has_ended(feeds: int) -> None:
+    desk = Desk(*(slots := [Slot() for _ in range(feeds)]))
+    desk.page.response_items = items = ResponseItems(is_complete=False)
+    for _ in range(2):
+        items.announced += 1
+        desk.play("es")
+        for slot in slots:  # a batch for each item
+            store(slot)
+        desk.exporter.slots = slots = [Slot() for _ in range(feeds)]
+        items.end_item()
+        assert desk.book.entries == [("commit", False)], "another item may come"
+    items.announced += 1
+    items.complete()
+    desk.play("ed")
+    assert desk.book.entries == [("commit", False)], "the last one has not ended"
+    items.end_item()
+    assert desk.book.entries[1:] == ["seal"]
+
+
+@pytest.mark.parametrize("events", ["es", "ed", "esef"])
+def test_a_state_that_fails_is_reported_and_nothing_is_raised(events: str) -> None:
+    desk = Desk()
+    desk.play(events[:-1])
+    desk.book.error = StoreError("The disk is full.")
+    desk.play(events[-1])
+    assert desk.outage.happened
+    assert desk.notes.stats.get_value("neardup/errors") == 1
+
+
+def test_a_delivery_that_is_closed_leaves_the_state_alone() -> None:
+    desk = Desk(slot := Slot())
+    desk.deliver(1)
+    desk.delivery.close()
+    store(slot)
+    assert desk.book.entries == [("commit", False)]
+
+
+# Feeds
+
+
+@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("later", [False, True], ids=["awaited", "Deferred"])
+async def test_a_storage_that_takes_its_time_seals_when_it_is_done(later: bool, fails: bool) -> None:
+    waiting: Deferred[None] = Deferred()
+
+    async def wait() -> None:
+        await asyncio.sleep(0)
+        if fails:
+            raise OSError("no room")
+
+    desk = Desk(slot := Slot(answer=(lambda: waiting) if later else wait))
+    desk.deliver(1)
+    storing = asyncio.create_task(slot.store(None))
+    await asyncio.sleep(0)
+    assert desk.sealed == []
+    waiting.errback(OSError("no room")) if fails else waiting.callback(None)
+    with pytest.raises(OSError, match="no room") if fails else nullcontext():
+        await storing
+    if not later:
+        waiting.addErrback(lambda _: None)
+    assert desk.sealed == ([] if fails else [1])
+
+
+@pytest.mark.parametrize("has_disk", [True, False])
+def test_the_file_reaches_the_disk_before_its_storage_has_it(
+    tmp_path: Path, has_disk: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = {
-        "FEEDS": {
-            f"file://{tmp_path}/picky.jsonl": {"format": "jsonlines"},
-            f"file://{tmp_path}/good.csv": {"format": "csv", "fields": ["url"]},
-        },
-        "NEARDUP_STORE": f"sqlite://{tmp_path}/state",
-    }
-    stats = crawl_here([*THREE[:2], {**THREE[2], "odd": object()}], **settings)
-    assert stats["neardup/rolled_back"] == 1
-    assert f"The feed {tmp_path}/picky.jsonl could not write an item (TypeError: " in caplog.text
-    assert "other feeds then have it twice" in caplog.text
-    crawl_here(THREE, **settings)
-    assert sorted(delivered(tmp_path, "picky.jsonl")) == [article_url(family) for family in range(3)]
-    assert (tmp_path / "good.csv").read_text("utf-8").count(article_url(2)) == 2
+    order = []
+    monkeypatch.setattr("os.fsync", lambda number: order.append("disk"))
+    desk = Desk(slot := Slot(answer=lambda: order.append("storage")))
+    desk.deliver(1)
+    with (tmp_path / "feed").open("wb") as file:
+        store(slot, file if has_disk else object())
+    assert order == (["disk", "storage"] if has_disk else ["storage"])
+
+
+@pytest.mark.parametrize(("error", "fails"), [(errno.EINVAL, False), (errno.ENOSPC, True), (errno.EIO, True)])
+def test_a_feed_that_cannot_be_brought_to_the_disk_is_not_stored_and_one_that_has_no_disk_is(
+    tmp_path: Path, error: int, fails: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sync(number: int) -> None:
+        raise OSError(error, "no sync")
+
+    monkeypatch.setattr("os.fsync", sync)
+    desk = Desk(slot := Slot())
+    desk.deliver(1)
+    with (tmp_path / "feed").open("wb") as file, pytest.raises(OSError, match="no sync") if fails else nullcontext():
+        store(slot, file)
+    assert desk.sealed == ([] if fails else [1])
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["it fails first", "it fails last"])
+def test_the_pages_of_a_feed_that_fails_stay_unsealed_also_those_of_later_items(late: bool) -> None:
+    desk = Desk(good := Slot(uri="mem://good"), bad := Slot(uri="mem://bad").fails())
+    pages = [judged_page(id) for id in (1, 2, 3)]
+    for page in pages:
+        desk.play("es", page)
+    for slot in (good, bad) if late else (bad, good):
+        with pytest.raises(OSError, match="no room") if slot is bad else nullcontext():
+            store(slot)
+    desk.exporter.slots = [third := Slot(uri="mem://third")]
+    desk.play("es", pages[0])
+    store(third)
+    assert desk.sealed == []
+    assert desk.delivery.unstored() == ["mem://bad"]
+    assert len(desk.delivery._waiting) == 0
+
+
+def test_each_batch_seals_its_own_pages_and_the_one_that_fails_is_named() -> None:
+    desk = Desk()
+    for id in range(1, 4):
+        slot = Slot(uri=f"mem://batch-{id}", uri_template="mem://batch-%(batch_id)d")
+        desk.exporter.slots = [slot.fails() if id == 2 else slot]
+        desk.deliver(id)
+        with pytest.raises(OSError, match="no room") if id == 2 else nullcontext():
+            store(slot)
+    assert desk.sealed == [1, 3]
+    assert desk.delivery.unstored() == ["mem://batch-2"]
+
+
+def test_a_batch_may_be_stored_while_its_last_item_is_written() -> None:
+    desk = Desk(slot := Slot(), batch=2)
+    desk.deliver(1)
+    last = judged_page(2)
+    last.in_pipelines += 1
+    feeds = desk.delivery.export(2, SPIDER)
+    assert desk.exporter.full == [slot]
+    store(slot)
+    assert desk.sealed == [1]
+    desk.delivery.end(last, "scraped", feeds)
+    assert desk.sealed == [1, 2]
+
+
+def test_each_feed_has_its_turn_though_one_before_it_cannot_write_the_item() -> None:
+    def write(item: int) -> None:
+        raise TypeError("cannot be serialised")
+
+    desk = Desk(
+        full := Slot(uri="mem://full"), Slot(uri="mem://bad", writes=write), good := Slot(uri="mem://c"), batch=1
+    )
+    with pytest.raises(NotWritten) as raised:
+        desk.delivery.export(1, SPIDER)
+    assert str(raised.value) == "mem://bad"
+    assert isinstance(raised.value.__cause__, TypeError)
+    assert (full.items, good.items) == ([1], [1])
+    assert desk.exporter.full == [full, good]
+    assert len(desk.exporter.slots) == 3
+    assert full not in desk.exporter.slots, "its next batch is open"
+
+
+STEPS = st.tuples(st.sampled_from(["item", "lost", "stored", "fails"]), st.integers(0, 8), st.sampled_from([*range(3)]))
+
+
+@given(st.lists(STEPS, max_size=60))
+def test_pages_wait_for_all_their_feeds_in_whatever_order_they_come(steps: list[tuple[str, int, int]]) -> None:
+    """Against a model: of each page the files that hold its items. A file that is stored makes way for another one."""
+
+    def open_slot(number: int) -> Slot:
+        return Slot(accepts=lambda page: page % 3 >= number)
+
+    slots = [open_slot(number) for number in range(3)]
+    desk, pages, held = Desk(*slots), dict[int, JudgedPage](), dict[int, set[Slot]]()
+    done, failed, lost, safe = set[Slot](), set[Slot](), set[int](), set[int]()
+    for step, id, number in steps:
+        page = pages.setdefault(id, judged_page(id))
+        if step == "item" and id not in lost:
+            held.setdefault(id, set()).update(slot for slot in slots if slot.accepts(id))
+            desk.play("es", page)
+        elif step == "lost":
+            lost.add(id)
+            desk.play("ef", page)
+        elif slots[number].itemcount:
+            slot, fails = slots[number], step == "fails"
+            (failed if fails else done).add(slot)
+            with pytest.raises(OSError, match="no room") if fails else nullcontext():
+                store(slot.fails() if fails else slot)
+            slots[number] = open_slot(number)
+            desk.exporter.slots = [*slots]
+        waiting = {id for id in held if id not in lost and not held[id] & failed and not held[id] <= done}
+        assert len(desk.delivery._waiting) == len(waiting)
+        safe |= {id for id in held if id not in lost and held[id] <= done}
+        assert {*desk.sealed} == safe
+
+
+PAGES, BATCH = 3000, 500
+
+
+class Nothing(list[object]):
+    """Items that nobody keeps."""
+
+    def append(self, item: object) -> None:
+        """It is gone."""
+
+
+@pytest.mark.parametrize("batch", [0, BATCH])
+@pytest.mark.parametrize(
+    "takes", [[(0, 1)], [(0, 1), (0, 1)], [(0,), (1,)]], ids=["one feed", "two feeds", "two sorts of items"]
+)
+def test_a_page_that_waits_takes_a_few_bytes(takes: list[tuple[int, ...]], batch: int) -> None:
+    """Two items of each page, one after the other; only the last feed, or the last of its batches, is ever stored."""
+
+    def slot(kinds: tuple[int, ...]) -> Slot:
+        return Slot(uri=f"mem://{kinds}", accepts=lambda kind: kind in kinds, items=Nothing())
+
+    desk = Desk(*map(slot, takes))
+    desk.book.entries = cast(Any, Nothing())
+    exporter, delivery = desk.exporter, desk.delivery
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for id in range(1 << 60, (1 << 60) + PAGES):
+        page = judged_page(id)
+        for kind in (0, 1):
+            page.in_pipelines += 1
+            delivery.end(page, "scraped", delivery.export(kind, SPIDER))
+        if batch and exporter.slots[-1].itemcount >= batch:
+            store(exporter.slots[-1])
+            exporter.slots[-1] = slot(takes[-1])
+    held = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert held < 20 * PAGES, f"{held / PAGES:.1f} bytes a page"
+    delivery.begin()  # watches batches without an item, too
+    for one in exporter.slots:
+        store(one)
+    assert sorted(desk.sealed) == list(range(1 << 60, (1 << 60) + PAGES))
+
+
+@pytest.mark.parametrize(
+    ("options", "before", "after"),
+    [
+        ({}, b'{"a": 1}\n{"b": "ha', b'{"a": 1}\n{"b": "ha\n{"c": 2}\n'),
+        ({}, b'{"a": 1}\n', b'{"a": 1}\n{"c": 2}\n'),
+        ({}, b"", b'{"c": 2}\n'),
+        ({}, None, b'{"c": 2}\n'),
+        ({"overwrite": True}, b'{"b": "ha', b'{"c": 2}\n'),
+        ({"format": "csv"}, b'b\n"ha', b'b\n"hac\r\n2\r\n'),
+    ],
+)
+async def test_half_a_line_is_ended_first(
+    tmp_path: Path, options: dict[str, Any], before: bytes | None, after: bytes
+) -> None:
+    path = tmp_path / "out"
+    if before is not None:
+        path.write_bytes(before)
+    crawler = Crawler(Spider, {"FEEDS": {f"file://{path}": {"format": "jsonlines", **options}}})
+    exporter = FeedExporter.from_crawler(crawler)
+    exporter.open_spider(SPIDER)
+    Delivery(Book(), notes(), outage(notes()), exporter).export({"c": 2}, SPIDER)
+    [slot] = exporter.slots
+    slot.finish_exporting()
+    await cast(Any, slot.storage.store(cast(Any, slot.file)))
+    assert path.read_bytes() == after
+
+
+@pytest.mark.parametrize(
+    ("storage", "options", "name", "expected"),
+    [
+        (FileFeedStorage, {"overwrite": True}, "out", True),
+        (FileFeedStorage, {"overwrite": True}, "out-%(batch_id)d", True),
+        (FileFeedStorage, {"overwrite": True}, "out-%(time)s", False),
+        (FileFeedStorage, {"overwrite": False}, "out", False),
+        (FileFeedStorage, {}, "out", False),
+        (S3FeedStorage, {"overwrite": False}, "out", True),
+        (SimpleNamespace, {}, "out", True),
+        (SimpleNamespace, {"overwrite": False}, "out", False),
+    ],
+)
+def test_some_feeds_are_overwritten_by_default(
+    tmp_path: Path, storage: type, options: dict[str, Any], name: str, expected: bool
+) -> None:
+    made: Any = storage.__new__(storage)  # type: ignore[call-overload]  # storages take a URI, which does not matter here
+    made.path = str(tmp_path / "out")
+    slot = cast(FeedSlot, SimpleNamespace(storage=made, uri_template=name, feed_options=options))
+    (tmp_path / "out").write_text("earlier")
+    assert _overwrites(slot) is expected
+    if storage is FileFeedStorage:
+        (tmp_path / "out").write_bytes(b"")
+        assert not _overwrites(slot), "nothing is left there"
+        (tmp_path / "out").unlink()
+        assert not _overwrites(slot)
+
+
+@pytest.mark.parametrize(
+    ("uri", "name"),
+    [
+        ("s3://key:secret@bucket/out.jsonl", "s3://bucket/out.jsonl"),
+        ("ftp://user@host:21/out.jsonl", "ftp://host:21/out.jsonl"),
+        ("stdout:", "stdout:"),
+        ("file:///x/../out.jsonl", "/out.jsonl"),
+        ("/out.jsonl", "/out.jsonl"),
+    ],
+)
+def test_feeds_are_known_by_names_without_passwords(uri: str, name: str) -> None:
+    is_file = name.lstrip("/") == "out.jsonl"
+    slot = SimpleNamespace(uri=uri, storage=FileFeedStorage(uri) if is_file else None)
+    assert name_of(cast(FeedSlot, slot)) == name

@@ -23,7 +23,6 @@ def test_a_crawl_leaves_what_it_may_and_says_how_many_expired(tmp_path: Path, ca
     assert first.items == PAGES, "what is not sealed yet counts, however many that is"
     assert (first.count("expired"), first.count("state/pages")) == (1, 1)
     assert "1 old pages expired." in caplog.text
-    assert "The state keeps at most 1 pages and forgets the oldest (NEARDUP_MAX_PAGES)." in caplog.text
     second = crawl_items(*PAGES[1:], **settings)
     assert (second.items, second.count("expired")) == ([], 0)
     third = crawl_items(*PAGES[:1], **settings)

@@ -35,9 +35,7 @@ READER = HtmlReader(5_000_000, extractor=lambda html, url: html)
 class Court:
     """A judge on an empty state."""
 
-    def __init__(
-        self, wait: float = 5.0, *, listings: bool = True, reader: AsyncPageReader | None = None, **fields: str
-    ) -> None:
+    def __init__(self, wait: float = 5.0, *, reader: AsyncPageReader | None = None, **fields: str) -> None:
         self.notes = notes()
         self.outage = outage(self.notes)
         self.detector: Detector = make_detector(memory_state({}))
@@ -51,7 +49,6 @@ class Court:
             self.outage,
             SiteWatch(self.notes, {}),
             wait=wait,
-            listings=listings,
         )
 
     def count(self, stat: str) -> int:
@@ -73,7 +70,7 @@ def visit(family: int, version: int = 0, *, items: int = 1) -> Visit:
     served = PageResponse(
         article_url(family, version), article_text(family, version).encode(), content_type="text/html; charset=utf-8"
     )
-    return Visit(served, items=ResponseItems(items))
+    return Visit(served, items=ResponseItems(announced=items))
 
 
 def own(family: int, version: int = 0) -> dict[str, str]:
@@ -159,18 +156,6 @@ def test_the_row_of_a_listing_is_not_judged_by_the_listing() -> None:
     )
 
 
-@pytest.mark.parametrize("is_shared", [False, True])
-def test_only_a_state_on_this_machine_promises_not_to_read_a_page_again(
-    is_shared: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    court = Court()
-    court.judge._is_shared = is_shared
-    assert court.kinds(({"url": article_url(1), "text": "字" * 400_001}, Visit())) == ["unjudged (too_large)"]
-    [line] = caplog.messages
-    assert "NEARDUP_MAX_TEXT" in line
-    assert ("It is not read again" in line) is not is_shared
-
-
 # Rows: several items of one response, without content and without a URL.
 
 RUNG = "渡口清晨开航第一班船是空的老人们站在岸边看着它慢慢地驶向对岸谁也没有说话直到汽笛响了三声"
@@ -191,7 +176,7 @@ def test_the_rows_of_a_listing_are_judged_by_what_they_hold_and_not_by_the_page(
     pages = court.pages(*asked, ({"n": RUNG + "乙"}, second))
     assert [page.verdict.headline for page in pages] == ["unjudged (listing)"] * 5
     assert len({page.verdict.url for page in pages}) == 5
-    assert caplog.text.count("set NEARDUP_LISTINGS = False") == 1
+    assert caplog.text.count("give them the page's URL") == 1
 
 
 def test_a_row_that_says_enough_is_unchanged_wherever_it_stands() -> None:

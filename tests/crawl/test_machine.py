@@ -1,7 +1,7 @@
 """Items, feeds and kills in any order, against a model: each article counts once, none is lost, and what is safe was
 delivered.
 
-Detector, ledger, feed watch and store are the real ones; Scrapy's engine and its exporter are played here.
+Detector, delivery and store are the real ones; Scrapy's engine and its exporter are played here.
 """
 
 from __future__ import annotations
@@ -16,18 +16,17 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invar
 from hypothesis.stateful import run_state_machine_as_test as run
 from scrapy import Spider
 
-from scrapy_neardup.crawl.feeds import Feed, NotWritten
-from scrapy_neardup.crawl.ledger import Ledger
-from scrapy_neardup.crawl.visits import End, JudgedPage
+from scrapy_neardup.crawl.delivery import Delivery, End, NotWritten
+from scrapy_neardup.crawl.visits import Awaited, JudgedPage
 from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.model import Kind
 from scrapy_neardup.state.pages import PageStore
 from tests.build import article_page, article_url, make_detector
-from tests.crawl.parts import Exporter, Slot, notes, outage
+from tests.crawl.parts import Exporter, Slot, notes, outage, store
 from tests.faults import lasting_state
 
 FAMILY = VERSION = st.integers(0, 2)
-ENDS = st.sampled_from([End.SCRAPED, End.SCRAPED, End.DROPPED, End.FAILED])
+ENDS: st.SearchStrategy[End] = st.sampled_from(["scraped", "scraped", "dropped", "failed"])
 
 
 @dataclass(eq=False)
@@ -87,8 +86,7 @@ class Crawls(RuleBasedStateMachine):
         self.stored: set[Slot] = set()
         told = notes()
         self.outage = outage(told)
-        self.ledger = Ledger(self.detector, told, self.outage, self.exporter.as_scrapys())
-        self.watch = self.ledger.feeds
+        self.delivery = Delivery(self.detector, told, self.outage, self.exporter.as_scrapys())
 
     # Items.
 
@@ -135,19 +133,19 @@ class Crawls(RuleBasedStateMachine):
         if self.crawl.get(passed.url) is not passed or not passed.on_their_way:
             return
         before = {slot: slot.itemcount for slot in self.exporter.slots}
-        feeds: Set[Feed] = frozenset()
-        if end is End.SCRAPED and broken and before:
+        feeds: Set[Awaited] = frozenset()
+        if end == "scraped" and broken and before:
             self.exporter.slots[0].writes = break_off
             with pytest.raises(NotWritten):
-                self.watch.export(passed.url, Spider("any"))
+                self.delivery.export(passed.url, Spider("any"))
             self.exporter.slots[0].writes = lambda item: None
-            end = End.FAILED
-        elif end is End.SCRAPED:
-            feeds = self.watch.export(passed.url, Spider("any"))
-        self.ledger.end(passed.page, end, feeds)
+            end = "failed"
+        elif end == "scraped":
+            feeds = self.delivery.export(passed.url, Spider("any"))
+        self.delivery.end(passed.page, end, feeds)
         passed.on_their_way -= 1
-        passed.failed |= end is End.FAILED
-        passed.scraped |= end is End.SCRAPED
+        passed.failed |= end == "failed"
+        passed.scraped |= end == "scraped"
         passed.feeds |= {slot for slot, count in before.items() if slot.itemcount > count}
         if passed.on_their_way:
             return
@@ -168,9 +166,9 @@ class Crawls(RuleBasedStateMachine):
         if fails:
             slot.fails()
             with pytest.raises(OSError, match="no room"):
-                slot.store(None)
+                store(slot)
             return
-        slot.store(None)
+        store(slot)
         self.stored.add(slot)
         self.delivered.update(slot.items)
 
@@ -184,7 +182,7 @@ class Crawls(RuleBasedStateMachine):
     def the_crawl_ends(self, fails: list[bool]) -> None:
         for passed in list(self.crawl.values()):
             while passed.on_their_way:
-                self.an_item_ends(passed, End.DROPPED, broken=False)
+                self.an_item_ends(passed, "dropped", broken=False)
         while self.exporter.full:
             self.is_stored(self.exporter.full.pop(), fails=fails[0])
         for slot, one_fails in zip(self.exporter.slots, fails, strict=False):

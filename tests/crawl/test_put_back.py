@@ -38,10 +38,9 @@ def listed(state: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def put_back(state: str, folder: Path) -> None:
-    """All that the last crawl dropped, by a file."""
-    assert run_command("dropped", "--last", "-o", folder / "dropped.csv", "--store", state) == 0
-    assert run_command("keep", "--from", folder / "dropped.csv", "--store", state) == 0
+def put_back(state: str) -> None:
+    """All that the last crawl dropped."""
+    assert run_command("keep", "--last", "--store", state) == 0
 
 
 def test_what_was_dropped_wrongly_is_listed_and_put_back_also_in_a_state_that_was_brought_elsewhere(
@@ -61,9 +60,9 @@ def test_what_was_dropped_wrongly_is_listed_and_put_back_also_in_a_state_that_wa
     assert {one["crawl"] for one in told} == {"articles"}
     assert all(one["title"] and one["when"] and one["similarity"] > 0.8 for one in told)
 
-    put_back(state, tmp_path)
+    put_back(state)
     assert run_command("export", "-o", tmp_path / "state.gz", "--store", state) == 0
-    assert run_command("import", tmp_path / "state.gz", "--store", elsewhere) == 0
+    assert run_command("merge", tmp_path / "state.gz", "--store", elsewhere) == 0
     for place in (state, elsewhere):
         third, fourth = (crawl_items(*pages, NEARDUP_STORE=place) for _ in range(2))
         assert third.items == lost, "exactly these"

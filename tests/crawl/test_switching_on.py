@@ -7,12 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from scrapy import Spider
-from scrapy.crawler import Crawler
 
-from scrapy_neardup import Addon, NearDupPipeline
-from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.settings import Config
 from tests.cli import start_scrapy
 from tests.crawl.conftest import ADDONS, ONE_BY_ONE, Crawl, Result, Site
 from tests.crawl.engineless import crawl_items
@@ -87,11 +82,3 @@ def test_settings_without_a_scrapy_cfg_do_not_switch_it_off(site: Site, crawl: C
     told = start_scrapy("neardup", "stats", "--json", cwd=tmp_path, **env)
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout)["pages"] == 2
-
-
-def test_add_on_and_pipeline_in_each_others_place_are_refused() -> None:
-    """Scrapy takes both for components that have nothing to do, and every copy would pass."""
-    with pytest.raises(SettingsError, match="ITEM_PIPELINES names"):
-        Addon().open_spider()
-    with pytest.raises(SettingsError, match="ADDONS names"):
-        NearDupPipeline(Crawler(Spider), Config()).update_settings({})

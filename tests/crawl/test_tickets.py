@@ -161,15 +161,6 @@ def request(url: str = URL, **meta: Any) -> Request:
     return Request(url, meta=meta)
 
 
-def test_the_item_of_an_errback_has_the_page_that_its_request_forwards() -> None:
-    failure = Failure(OSError("refused"))  # type: ignore[no-untyped-call]
-    vars(failure)["request"] = request("http://a.example/views", neardup_response=HtmlResponse(URL, body=b"<p>"))
-    [(_, visit)] = announced(failure, {"n": 1})
-    assert visit is not None
-    assert visit.served is not None
-    assert (visit.served.url, visit.opted_out) == (URL, False)
-
-
 def test_a_visit_holds_what_has_to_be_known_of_a_response() -> None:
     for response, expected in [
         (HtmlResponse(URL, body=b"<p>"), Visit(PageResponse(URL, b"<p>"))),

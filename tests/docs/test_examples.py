@@ -17,7 +17,7 @@ import yaml
 from scrapy.settings import Settings
 from scrapy.utils.misc import load_object
 
-from scrapy_neardup.cli import NearDupCommand
+from scrapy_neardup.cli import NearDupCommand, make_parser
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.settings import SETTINGS, Config
@@ -153,6 +153,9 @@ def check_command(words: list[str]) -> None:
         parser = _Parser(conflict_handler="resolve")
         command.add_options(parser)
         given, rest = parser.parse_known_args(words[2:])
+        if words[1] == "neardup" and rest:
+            make_parser(rest[0]).parse_args(rest[1:])
+            rest = []
         assert not [word for word in rest if word.startswith("-") and word != "-"], rest
         load_settings(dict(one.split("=", 1) for one in given.set))
     elif words[:2] == ["pip", "install"]:

@@ -117,16 +117,3 @@ def test_what_is_known_of_a_shop_is_said_of_no_other_site() -> None:
         detector.judge_now(heron, sealed=True)
         assert detector.judge_now(egret, sealed=True).kind is kind
     close_store(store)
-
-
-@pytest.mark.parametrize(
-    ("settings", "advised"),
-    [
-        (CATALOGUE, True),
-        ({**CATALOGUE, "DROP_DUPLICATES": False}, False),
-        ({**CATALOGUE, "NEARDUP_DRY_RUN": True}, False),
-        ({}, False),
-    ],
-)
-def test_a_catalogue_is_advised_to_tag(settings: dict[str, object], *, advised: bool) -> None:
-    assert Config.from_settings(settings).drops_catalogue is advised

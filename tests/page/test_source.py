@@ -137,4 +137,4 @@ def test_the_error_names_settings(item: dict[str, Any], cure: str, answer: PageR
     assert raised.value.reason == reason
     assert cure in str(raised.value)
     assert ("is not that of its response" in str(raised.value)) == (reason == "other_page")
-    assert "meta={'neardup_response': response}" in str(raised.value)
+    assert "give the item that HTML in a field 'html'" in str(raised.value)

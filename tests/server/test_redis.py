@@ -475,7 +475,7 @@ def test_a_project_grows_from_a_file_onto_a_server_and_back(
     assert run("dropped", "--store", there) == 0
     assert run("export", "--store", there, "-o", tmp_path / "pages.gz") == 0
     again = redis_server.url(redis_server.new_state())
-    assert run("import", tmp_path / "pages.gz", "--store", again) == 0
+    assert run("merge", tmp_path / "pages.gz", "--store", again) == 0
     assert read_records(again) == read_records(here)
 
 

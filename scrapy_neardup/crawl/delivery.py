@@ -1,0 +1,412 @@
+"""From the end of an item to a sealed page, through Scrapy's signals and feeds.
+
+A page is committed once its items came through all pipelines, and counts as seen. It is sealed once the feeds with its
+items are stored, and counts permanently, also after a kill.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from array import array
+from bisect import bisect_left, insort
+from collections.abc import Sequence, Set
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from scrapy import Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.extensions.feedexport import (
+    FeedExporter,
+    FeedSlot,
+    FileFeedStorage,
+    GCSFeedStorage,
+    S3FeedStorage,
+    StdoutFeedStorage,
+)
+from scrapy.settings import SETTINGS_PRIORITIES
+from scrapy.signalmanager import SignalManager
+from scrapy.utils.defer import ensure_awaitable
+from scrapy.utils.project import get_project_settings
+
+from scrapy_neardup.crawl import stats
+from scrapy_neardup.crawl.notes import Notes, Outage
+from scrapy_neardup.crawl.visits import Awaited, JudgedPage, end_ticket
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.judge.in_flight import Outcomes
+from scrapy_neardup.kv.base import without_password
+from scrapy_neardup.untrusted import line_logger
+
+logger = line_logger(__name__)
+
+#: Errors of files that cannot be synced: pipes, standard output, some network file systems.
+_NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
+#: Formats with an item on each line. In CSV a broken quoted field would swallow whatever follows it.
+_LINES = ("jsonlines", "jsonl", "jl")
+#: A feed with one of these in its name is never overwritten.
+_TIMES = ("%(time)s", "%(batch_time)s")
+_OVERWRITES = (
+    "This crawl overwrites the feed %s. The state knows %d pages, and those that earlier crawls delivered do not come "
+    "again. Give each crawl its own feed with %%(time)s. If each feed is to hold everything, set NEARDUP_STORE = "
+    "'memory:'. If something else collects the feed, or another placeholder names it anew for each crawl, set "
+    "NEARDUP_OVERWRITTEN = 'known'."
+)
+
+
+#: How an item leaves the pipelines: it came through; a later pipeline dropped it; a later pipeline or a feed raised an
+#: error, so a wanted item is lost.
+End = Literal["scraped", "dropped", "failed"]
+
+
+class NotWritten(Exception):
+    """The feed of this name could not write an item; ``__cause__`` is its error."""
+
+
+class Delivery:
+    """Follows each item to its end, then commits, rolls back or seals the page of the item.
+
+    It reports a StoreError to the outage instead of raising it.
+    """
+
+    def __init__(
+        self,
+        detector: Outcomes,
+        notes: Notes,
+        outage: Outage,
+        exporter: FeedExporter | None = None,
+        known_pages: int = 0,
+    ) -> None:
+        """``exporter``: writes the feeds that pages wait for. Without it pages wait for no feed.
+
+        ``known_pages``: if the state knows pages, a feed that this crawl overwrites causes a warning.
+        """
+        self._detector = detector
+        self._notes = notes
+        self._outage = outage
+        self._exporter = exporter
+        self._known_pages = known_pages
+        self._is_closed = False
+        #: The files of feeds that Scrapy writes to at this moment.
+        self._open: dict[FeedSlot, Awaited] = {}
+        self._waiting = WaitingPages()
+        self._failed: set[str] = set()
+
+    def listen(self, manager: SignalManager) -> None:
+        """Connect to Scrapy's signals.
+
+        Scrapy sends the signals of an item in the context of its pipelines. So ``end_ticket`` finds its ticket in a
+        context variable.
+
+        Scrapy swallows what its feed exports raise on ``item_scraped``, and nobody would know whether an item was
+        written. So from now on they get items only from ``export``.
+        """
+        if self._exporter is not None:
+            manager.disconnect(self._exporter.item_scraped, signals.item_scraped)
+        manager.connect(self.begin, signals.spider_opened)  # connected last, so the feeds are open
+        manager.connect(self._item_scraped, signals.item_scraped)
+        manager.connect(self._item_dropped, signals.item_dropped)
+        manager.connect(self._item_error, signals.item_error)
+
+    def close(self) -> None:
+        """Leave the state alone from now on."""
+        self._is_closed = True
+
+    def unstored(self) -> list[str]:
+        """The names of feeds that were not stored, once all feeds are closed."""
+        return sorted({*self._failed, *(one.name for one in self._waiting.awaited())} - {""})
+
+    # Items
+
+    def _item_scraped(self, item: Any, spider: Spider) -> None:
+        try:
+            feeds = self.export(item, spider)
+        except NotWritten as error:  # raised further, Scrapy would blame this package
+            cause = error.__cause__
+            logger.error(
+                "The feed %s could not write an item (%s: %s). Its page does not count and is judged again when it "
+                "comes again; other feeds then have it twice. Check the feed, or what it cannot write in such items.",
+                error,
+                type(cause).__name__,
+                cause,
+                exc_info=cause if self._notes.mark_logged("feed") else None,
+            )
+            self._end_item("failed")
+        else:
+            self._end_item("scraped", feeds)
+
+    def _item_dropped(self) -> None:
+        self._end_item("dropped")
+
+    def _item_error(self) -> None:
+        self._end_item("failed")
+
+    def _end_item(self, how: End, feeds: Set[Awaited] = frozenset()) -> None:
+        ticket = end_ticket()
+        if ticket is None:
+            return
+        if ticket.page is not None and not self._is_closed:
+            self.end(ticket.page, how, feeds)
+        ticket.visit.items.end_item()
+
+    def end(self, page: JudgedPage, how: End, feeds: Set[Awaited] = frozenset()) -> None:
+        """Note how an item of a page ended, and which feeds wrote it.
+
+        The page is settled once none of its items is in the pipelines. It is committed if one came through and none
+        failed. Otherwise it is rolled back, even if it was committed for earlier items.
+        """
+        page.in_pipelines -= 1
+        page.is_scraped |= how == "scraped"
+        page.is_failed |= how == "failed"
+        items = page.response_items
+        if items is not None and not items.is_last:  # more items of the response may share the page
+            items.on_done = self._mark_done
+            feeds = feeds | {items}
+        page.awaited = page.awaited | feeds
+        try:
+            self._settle(page, has_more=bool(feeds))
+        except StoreError as error:
+            self._outage.report(error)
+
+    def _settle(self, page: JudgedPage, *, has_more: bool) -> None:
+        """``has_more``: the page waits for more than before."""
+        reservation = page.reservation
+        if reservation is None or page.is_lost:
+            return
+        id = reservation.record.id
+        if page.is_committed and has_more:
+            self._wait(id, page.awaited)
+        if page.in_pipelines:
+            return
+        if page.is_failed or not page.is_scraped:
+            page.is_lost = True
+            self._notes.count(stats.ROLLED_BACK)
+            if page.is_committed:
+                self._waiting.remove(id)
+                self._detector.roll_back(id)
+            else:
+                self._detector.release(reservation)
+        elif not page.is_committed:
+            page.is_committed = True
+            self._detector.commit(reservation, sealed=not page.awaited)
+            if page.awaited:
+                self._wait(id, page.awaited)
+
+    # Feeds
+
+    def begin(self) -> None:
+        """Scrapy has opened its feeds, and written nothing: warn of those that it will overwrite."""
+        self._watch_feeds()
+        for slot, feed in self._open.items() if self._known_pages else ():
+            if _overwrites(slot):
+                self._notes.count(stats.OVERWRITTEN)
+                logger.warning(_OVERWRITES, feed.name, self._known_pages)
+
+    def export(self, item: Any, spider: Spider) -> Set[Awaited]:
+        """Have every feed that takes the item write it, and return these feeds. A full batch may be stored by then.
+
+        Each feed gets it separately, so that a feed that fails does not keep it from the next. When all have had their
+        turn, raises NotWritten for the first that failed.
+        """
+        if (exporter := self._exporter) is None:
+            return frozenset()
+        self._watch_feeds()
+        writers: set[Awaited] = set()
+        slots: list[FeedSlot] = []
+        failure: tuple[str, Exception] | None = None
+        for slot, feed in self._open.items():
+            count, exporter.slots = slot.itemcount, [slot]
+            try:
+                exporter.item_scraped(item, spider)
+            except Exception as error:  # whatever a feed raises
+                failure = failure or (feed.name, error)
+            if slot.itemcount > count:
+                writers.add(feed)
+            slots += exporter.slots
+        exporter.slots = slots
+        if failure:
+            raise NotWritten(failure[0]) from failure[1]
+        return writers
+
+    def _watch_feeds(self) -> None:
+        slots = self._exporter.slots if self._exporter is not None else ()
+        self._open = {slot: self._open.get(slot) or self._watch_feed(slot) for slot in slots}
+
+    def _watch_feed(self, slot: FeedSlot) -> Awaited:
+        """The feed of a slot, which seals its pages when it is stored.
+
+        Scrapy sends ``feed_slot_closed`` whether storing worked or not, so this wraps the storage itself.
+        """
+        feed, storage = Awaited(name_of(slot)), slot.storage
+        open_file, store_file = storage.open, storage.store
+
+        def open_and_mend(spider: Spider) -> Any:
+            _end_torn_line(slot)
+            return open_file(spider)
+
+        async def store_and_seal(file: Any) -> Any:
+            try:
+                _sync(file)
+                result: Any = await ensure_awaitable(store_file(file))
+            except BaseException:
+                feed.is_failed = True
+                self._failed.add(feed.name)
+                self._waiting.pop(feed)
+                raise
+            self._mark_done(feed)
+            return result
+
+        storage.open = open_and_mend  # type: ignore[method-assign]
+        storage.store = store_and_seal  # type: ignore[method-assign,assignment]
+        return feed
+
+    # Sealing
+
+    def _wait(self, id: int, awaited: Set[Awaited]) -> None:
+        """Seal the page once all these are done. If one has failed, the page stays unsealed."""
+        self._waiting.remove(id)
+        if any(one.is_failed for one in awaited):
+            return
+        if waiting := frozenset(one for one in awaited if not one.is_done):
+            self._waiting.add(id, waiting)
+        else:
+            self._seal([id])
+
+    def _mark_done(self, awaited: Awaited) -> None:
+        """Seal the pages that waited only for this."""
+        awaited.is_done = True
+        for all_of_them, ids in self._waiting.pop(awaited).items():
+            if others := all_of_them - {awaited}:
+                for id in ids:
+                    self._waiting.add(id, others)
+            else:
+                self._seal(ids)
+
+    def _seal(self, ids: Sequence[int]) -> None:
+        if not self._is_closed:
+            self._outage.attempt(lambda: self._detector.seal(ids))
+
+
+class WaitingPages:
+    """Ids of pages that wait: at most nine bytes a page, however many feeds take it.
+
+    There is one sorted array for each set of feeds. Successive pages wait for the same feeds, so there are as few
+    arrays as feeds are open. An id is the time at which its page was judged, so nearly every one comes last.
+    """
+
+    def __init__(self) -> None:
+        self._ids: dict[frozenset[Awaited], array[int]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._ids.values()))
+
+    def add(self, id: int, awaited: frozenset[Awaited]) -> None:
+        """A page that does not wait yet waits for all of these."""
+        insort(self._ids.setdefault(awaited, array("Q")), id)
+
+    def remove(self, id: int) -> None:
+        """The page waits no more, if it did."""
+        for awaited, ids in self._ids.items():
+            at = bisect_left(ids, id)
+            if at < len(ids) and ids[at] == id:
+                ids.pop(at)
+                if not ids:
+                    del self._ids[awaited]
+                return
+
+    def pop(self, awaited: Awaited) -> dict[frozenset[Awaited], array[int]]:
+        """Remove the pages that wait for this; returns them by all that they wait for."""
+        return {all_of_them: self._ids.pop(all_of_them) for all_of_them in list(self._ids) if awaited in all_of_them}
+
+    def awaited(self) -> set[Awaited]:
+        """What pages wait for."""
+        return {one for all_of_them in self._ids for one in all_of_them}
+
+
+def leave_out_feeds(crawler: Crawler) -> None:
+    """For a dry run: open only the feeds of the command line, and log the others.
+
+    With ``-o`` and ``-O`` Scrapy adds the feeds of the project to those of the command line.
+    """
+    exporter, settings = crawler.get_extension(FeedExporter), crawler.settings
+    if exporter is None:
+        return
+    left_out = list(exporter.feeds)
+    if settings["FEEDS"].maxpriority() >= SETTINGS_PRIORITIES["cmdline"]:
+        of_settings = (*get_project_settings().getdict("FEEDS"), settings["FEED_URI"] or "")
+        names = {str(uri.absolute()) if isinstance(uri, Path) else str(uri) for uri in of_settings}
+        left_out = [uri for uri in left_out if uri in names]
+    for uri in left_out:
+        del exporter.feeds[uri]
+    if left_out:
+        logger.warning(
+            "Dry run: the feeds of the settings are not written (%s). To get the items, name a file on the command "
+            "line, for example -O dry.jsonl.",
+            ", ".join(map(without_password, left_out)),
+        )
+
+
+def name_of(slot: FeedSlot) -> str:
+    """The name of a slot's feed: its whole path, or its URI without password."""
+    parts = urlsplit(slot.uri)
+    if isinstance(slot.storage, FileFeedStorage) and (parts.scheme == "file" or "://" not in slot.uri):
+        return os.path.realpath(slot.storage.path)
+    secret, at, _ = parts.netloc.rpartition("@")
+    return slot.uri.replace(secret + at, "", 1)
+
+
+def _overwrites(slot: FeedSlot) -> bool:
+    """Whether the feed may have earlier content, and this crawl replaces it.
+
+    Scrapy overwrites with -O or ``'overwrite': True``, and by default on S3, FTP and Google Cloud, also batches:
+    ``%(batch_id)d`` begins at 1 in each crawl.
+    """
+    storage = slot.storage
+    if isinstance(storage, StdoutFeedStorage) or any(time in slot.uri_template for time in _TIMES):
+        return False
+    if isinstance(storage, (S3FeedStorage, GCSFeedStorage)):
+        return True
+    if not isinstance(storage, FileFeedStorage):
+        return bool(slot.feed_options.get("overwrite", True))
+    path = Path(storage.path)
+    return bool(slot.feed_options.get("overwrite")) and path.exists() and path.stat().st_size > 0
+
+
+def _sync(file: Any) -> None:
+    """Write a feed to disk: a sealed page survives a power cut, so its feed has to as well. Raises OSError."""
+    try:
+        file.flush()
+        os.fsync(file.fileno())
+    except (AttributeError, ValueError):  # no file of the system, or a closed one
+        pass
+    except OSError as error:
+        if error.errno not in _NO_SYNC:
+            raise
+
+
+def _end_torn_line(slot: FeedSlot) -> None:
+    """End a half line in a file to append to, or the next item would be spoilt, too. Its page comes again anyway.
+
+    Full disks and power cuts leave half lines. A killed process does not: Scrapy writes each item at once.
+    """
+    storage = slot.storage
+    if (
+        not isinstance(storage, FileFeedStorage)
+        or storage.write_mode != "ab"
+        or slot.format not in _LINES
+        or "postprocessing" in slot.feed_options
+        or not Path(storage.path).is_file()
+    ):
+        return
+    with Path(storage.path).open("r+b") as file:
+        if not file.seek(0, os.SEEK_END):
+            return
+        file.seek(-1, os.SEEK_END)
+        if file.read(1) == b"\n":
+            return
+        file.write(b"\n")
+    logger.warning(
+        "The feed %s ended within a line, as after a full disk. A line end is added, so the items of this crawl are "
+        "complete. Remove the half item before them.",
+        storage.path,
+    )
