@@ -106,8 +106,17 @@ an excerpt is an original of its own
 a dropped copy comes again: it is dropped, though only a forgotten variant was like it
     FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; FURTHER duplicate first;
     FURTHER duplicate first; FURTHER@x unique
-with another title, too
+but not with another title
     FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; RENAMED unique
+nor under another threshold
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; set base 0.56; FURTHER unique
+nor under another least length
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; set min_letters 41; FURTHER unique
+nor under another policy
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; also_copies same_title;
+    FURTHER unique
+nor by its similarity: another article at its URL passes
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; FURTHER=THIRD unique
 a kept page passes once and is an original from then on
     FIRST unique; COPY duplicate first; keep COPY; COPY unique by hand; COPY unchanged copy; COPY@x duplicate copy
 a manual verdict that is taken back does not count
@@ -207,6 +216,8 @@ def do(store: PageStore, what: str, names: list[str], settings: dict[str, Any]) 
         remove_manual_verdicts(store, pages[0].url)
     elif what == "forget":
         store.forget([find_record(store, pages[0]).id])
+    elif what == "set":
+        settings[names[0]] = float(names[1]) if "." in names[1] else int(names[1])
     elif what == "drops":
         settings["drops"] = names == ["yes"]
     elif what == "also_copies":
