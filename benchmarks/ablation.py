@@ -30,7 +30,7 @@ import numpy.typing as npt
 from scrapy_neardup.lab.documents import DocumentReader
 from scrapy_neardup.lab.evaluate import make_judge, open_empty_store, replay
 from scrapy_neardup.lab.labels import DROP
-from scrapy_neardup.methods.cascade import features, rules, sketch
+from scrapy_neardup.methods.cascade import features, rules, site, sketch
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import FIXED as THRESHOLDS
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
@@ -63,7 +63,7 @@ NEVER: Mapping[str, float] = {
 #: Similarity below which no variant finds a copy.
 LEAST = 0.3
 #: The modules that read rules and thresholds.
-MODULES = (rules, features, sketch)
+MODULES = (rules, features, site, sketch)
 #: Labels of pairs: the publisher who wants each article once drops the later page or keeps it.
 Labels = dict[tuple[str, str], bool]
 
@@ -127,7 +127,7 @@ class ComparingCascade(Cascade):
         earlier, minwise = self._names.get(old, ""), self.parameters.bins * self.parameters.bits // 8
         sketches = Sketch.unpack(new.sketch, minwise), Sketch.unpack(old, minwise)
         today = PairJudge(self.parameters, new, *sketches, common)
-        if today.decision().rule == "score":
+        if today.decision().sentence.startswith("The score"):
             names = rules.weights(today.parameters)
             self.scored[earlier, self._page] = [float(getattr(today.features, name)) for name in names]
         for variant in self._variants if today.features.similarity >= LEAST else ():

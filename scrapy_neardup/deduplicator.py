@@ -86,7 +86,7 @@ class Deduplicator:
             deciding = config.deciding(chosen)
             take_over(self._store, recipe, deciding, warn=logger.warning, inform=logger.info)
             if self._store.rolled_back.pages:
-                logger.warning("%s", self._store.rolled_back.sentence())
+                logger.warning("%s", self._store.rolled_back.describe_rollback())
             self._detector = detector = Detector(chosen, self._store, who="a script", policy=config.make_policy())
             opened.callback(detector.end)
             judge = opened.enter_context(closing(make_immediate_judge(detector, config.wait)))

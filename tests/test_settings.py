@@ -11,7 +11,7 @@ from scrapy.settings import Settings
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import METHODS
-from scrapy_neardup.methods.literature import NSHash
+from scrapy_neardup.methods.literature.pieces import NSHash
 from scrapy_neardup.model import Kind as Verdicts
 from scrapy_neardup.model import Likeness, Verdict
 from scrapy_neardup.settings import (

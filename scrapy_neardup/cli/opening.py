@@ -181,7 +181,7 @@ def snapshot_if_exists(
 def report_rollback(store: PageStore) -> None:
     """Write a line to standard error if the opening of the state rolled pages back."""
     if store.rolled_back.pages:
-        warn(store.rolled_back.sentence())
+        warn(store.rolled_back.describe_rollback())
 
 
 def _describe_snapshot(store: PageStore) -> str:

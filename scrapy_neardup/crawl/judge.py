@@ -16,7 +16,7 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import PageJudgement, Reservation, Ruled, Ruling
 from scrapy_neardup.model import ROW, Kind, Page, Verdict
 from scrapy_neardup.page.item import Item, row_name, row_page
-from scrapy_neardup.page.source import LIMIT_REASONS, PageSource, UnreadPage
+from scrapy_neardup.page.source import LIMIT_REASONS, TEXT_CURE, PageSource, UnreadPage
 from scrapy_neardup.untrusted import line_logger, one_line
 
 if TYPE_CHECKING:
@@ -87,14 +87,14 @@ class Judge:
                 "none of them. Each is a row, which is compared with no other page and dropped only if it comes again "
                 "unchanged. %s. If all are one article, give them the page's URL. (Further rows are only counted.)",
                 page.verdict.sentence(),
-                self._source.text_cure(fields),
+                TEXT_CURE,
             )
         return page
 
     def _url(self, fields: Item, visit: Visit) -> str:
         """The item's URL, else its response's, and its part; call it once for each item.
 
-        Items of one response with content, but neither URL nor part, get a number from the second on. The first gets
+        Items of one response with content, but without URL and part, get a number from the second on. The first gets
         one where another item has the response's URL.
         """
         names = self._source.fields
@@ -142,7 +142,7 @@ class Judge:
         return page
 
     async def _judge(self, url: str, make: Make) -> JudgedPage:
-        """Judge the page that an item makes. Whatever goes wrong, the page is unjudged and the item passes."""
+        """Judge the page that an item makes. After any error the page is unjudged and the item passes."""
         turn = self._turns.join()
         try:
             ruled = await self._rule(self._reader.time(make), turn)

@@ -124,23 +124,6 @@ static int admitted(const Counted *table, uint32_t sentence, uint32_t bit, Py_ss
     return 1;
 }
 
-#define FEW 64 /* numbers that insertion sorts faster */
-
-static void sort_halves(uint32_t *numbers, Py_ssize_t count)
-{
-    Py_ssize_t i, place;
-    if (count > FEW) {
-        qsort(numbers, (size_t)count, sizeof *numbers, compare_halves);
-        return;
-    }
-    for (i = 1; i < count; i++) {
-        uint32_t number = numbers[i];
-        for (place = i; place && numbers[place - 1] > number; place--)
-            numbers[place] = numbers[place - 1];
-        numbers[place] = number;
-    }
-}
-
 /* Sorts and counts the sentences of a page: see ``Recurrence.note``. ``is_known``: as many bytes. */
 static void count_in(const Counted *table, uint32_t *noted, Py_ssize_t count, uint32_t bit, uint8_t *is_known)
 {
@@ -153,7 +136,7 @@ static void count_in(const Counted *table, uint32_t *noted, Py_ssize_t count, ui
         SOON(&table->sites[slot]);
         SOON(&table->repeats[slot]);
     }
-    sort_halves(noted, count);
+    qsort(noted, (size_t)count, sizeof *noted, compare_halves);
     for (i = 0; i < count; i++) { /* the known ones are counted first */
         Py_ssize_t slot = slot_of(table, noted[i]);
         int is_twice = i && noted[i] == noted[i - 1];

@@ -345,26 +345,26 @@ static PyObject *numbers_of(const Cut *cut, const Grams *grams, Py_ssize_t most)
 
 enum { N, BINS, BITS, KEY_N, KEY_N_SPACED, KEYS, AT_LEAST, LONGEST, NUMBERS, FIRST, LAST, FORM };
 
-/* Smallest and largest value of each; 0 for no largest. */
-static const Py_ssize_t LIMITS[FORM][2] = {
-    {1, 0}, {8, MOST_BINS},    {1, 8},            {1, 0},         {1, 0},         {1, MOST_KEYS},
-    {0, 0}, {1, MOST_LONGEST}, {0, MOST_IN_TEXT}, {0, MOST_ENDS}, {0, MOST_ENDS},
-};
+/* Whether a number is a power of two in these bounds. */
+static int is_power(Py_ssize_t number, Py_ssize_t least, Py_ssize_t most)
+{
+    return least <= number && number <= most && !(number & (number - 1));
+}
 
 /* Reads a ``SketchForm``; 0 with an error. */
 static int read_form(PyObject *given, Py_ssize_t *form)
 {
     Py_ssize_t i;
-    if (!is_so(PyTuple_Size(given) == FORM, PyExc_TypeError, "a form of sketches is needed"))
+    if (!PyArg_ParseTuple(given, "nnnnnnnnnnn", &form[N], &form[BINS], &form[BITS], &form[KEY_N], &form[KEY_N_SPACED],
+                          &form[KEYS], &form[AT_LEAST], &form[LONGEST], &form[NUMBERS], &form[FIRST], &form[LAST]))
         return 0;
-    for (i = 0; i < FORM; i++) {
-        Py_ssize_t size = form[i] = PyLong_AsSsize_t(PyTuple_GetItem(given, i)), most = LIMITS[i][1];
-        int is_power = (most != MOST_BINS && most != 8) || !(size & (size - 1)); /* bins and bits */
-        if (PyErr_Occurred() || !is_so(size >= LIMITS[i][0] && (!most || size <= most) && is_power, PyExc_ValueError,
-                                       "a number of the form is out of its range"))
-            return 0;
-    }
-    return 1;
+    for (i = 0; i < FORM && form[i] >= 0; i++)
+        ;
+    return is_so(i == FORM && form[N] && form[KEY_N] && form[KEY_N_SPACED] && form[KEYS] && form[LONGEST] &&
+                     is_power(form[BINS], 8, MOST_BINS) && is_power(form[BITS], 1, 8) && form[KEYS] <= MOST_KEYS &&
+                     form[LONGEST] <= MOST_LONGEST && form[NUMBERS] <= MOST_IN_TEXT && form[FIRST] <= MOST_ENDS &&
+                     form[LAST] <= MOST_ENDS,
+                 PyExc_ValueError, "a number of the form is out of its range");
 }
 
 KERNEL(cut_sketch)

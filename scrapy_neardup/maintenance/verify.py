@@ -24,8 +24,8 @@ from scrapy_neardup.maintenance.tables import CRAWLS, SITES
 from scrapy_neardup.server.counting import COUNTED
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.expiry import HANDS
-from scrapy_neardup.state.layout import last_id, meta_key, record_key, unpack_block, unpack_id, unpack_seen
+from scrapy_neardup.state.expiry import FRONTIER
+from scrapy_neardup.state.layout import QUEUE, last_id, meta_key, record_key, unpack_block, unpack_id, unpack_seen
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import is_head, is_posting, is_unreachable, pairs
 from scrapy_neardup.state.record import Record
@@ -34,9 +34,9 @@ from scrapy_neardup.state.verifier import RowCount, column
 #: Problems to name; the others are counted.
 NAMED = 20
 #: Lengths of the keys of URLs, evidence and bodies, and of the values of URLs and bodies.
-_ID_KEY, _BODY_KEY, _SEEN, _ID = 9, 6, 12, 8
+_ID_KEY, _BODY_KEY, _PAIR_KEY, _SEEN, _ID = 9, 6, 17, 12, 8
 #: Names below ``m``.
-_NAMES = frozenset((meta_key("recipe"), meta_key("secret"), DECISIONS_KEY, HANDS, KEY, COUNTED))
+_NAMES = frozenset((meta_key("recipe"), meta_key("secret"), DECISIONS_KEY, FRONTIER, KEY, COUNTED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,11 @@ def _unpack_body(key: bytes, packed: bytes) -> int:
     return unpack_id(packed)
 
 
+def _unpack_queue(key: bytes, packed: bytes) -> None:
+    if len(packed) != (_ID if key == FRONTIER else 0) or len(key) not in (len(FRONTIER), _PAIR_KEY):
+        raise ValueError(f"the row {key!r} is no row of the expiry")
+
+
 def _unpack_counts(counts: Counts, key: bytes, packed: bytes) -> None:
     counts.load(unpack_block(key), packed)
 
@@ -112,6 +117,8 @@ PAGE_ROWS = (
     RowKind(b"x", "body", lambda _: _unpack_body, names_page=True),
     RowKind(b"e", "evidence", lambda _: _unpack_evidence, names_page=True),
 )
+#: Rows of the expiry.
+EXPIRY_ROWS = (RowKind(QUEUE, "queue", lambda _: _unpack_queue), RowKind(FRONTIER, "frontier", lambda _: _unpack_queue))
 #: Rows that belong to the state as a whole.
 STATE_ROWS = (
     RowKind(b"b", "counts", lambda _: partial(_unpack_counts, Counts())),
@@ -161,7 +168,7 @@ class _Checker:
         self._store = store
         self._watch = watch
         self._rows = RowCount(store.hashes)
-        self._kinds = {kind.prefix: (kind, kind.unpack(store)) for kind in (*PAGE_ROWS, *STATE_ROWS)}
+        self._kinds = {kind.prefix: (kind, kind.unpack(store)) for kind in (*PAGE_ROWS, *EXPIRY_ROWS, *STATE_ROWS)}
         #: Ids that rows of a kind name.
         self._naming = {kind.name: array("Q") for kind in PAGE_ROWS}
         #: Ids of originals and of copies, the originals of these, and groups that a better page leads.

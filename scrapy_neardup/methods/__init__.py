@@ -1,4 +1,4 @@
-"""The methods by name. A new method is a class and a line in ``METHODS``."""
+"""The methods by name. A new method is a class in ``METHODS``."""
 
 from __future__ import annotations
 
@@ -11,41 +11,9 @@ from typing import Any
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods.base import Method
 from scrapy_neardup.methods.cascade.method import Cascade
-from scrapy_neardup.methods.literature import (
-    Cosine,
-    IDFTerms,
-    IMatch,
-    Keywords,
-    MinHash,
-    NSHash,
-    Punctuation,
-    RandomProjection,
-    Segments,
-    Shingle,
-    SimHash,
-    SuperShingle,
-    TermProfile,
-)
+from scrapy_neardup.methods.literature import PUBLISHED
 
-METHODS: dict[str, type[Method]] = {
-    method.name: method
-    for method in (
-        Cascade,
-        Cosine,
-        IDFTerms,
-        IMatch,
-        Keywords,
-        MinHash,
-        NSHash,
-        Punctuation,
-        RandomProjection,
-        Segments,
-        Shingle,
-        SimHash,
-        SuperShingle,
-        TermProfile,
-    )
-}
+METHODS: dict[str, type[Method]] = {Cascade.name: Cascade, **{method.name: method for method in PUBLISHED}}
 
 
 def make_method(name: str, parameters: Mapping[str, Any]) -> Method:

@@ -227,16 +227,6 @@ class Method(ABC):
         key of a hash in a sketch is ``key_of(hash)``.
         """
 
-    def compare_same_bytes(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
-        """Judge a page of ``site`` with the same bytes as an earlier page, without reading it.
-
-        Return how it compares to that page, and its own sketch, empty if unknown. None: the page must be read. Methods
-        that use the state's counts return None.
-        """
-        if type(self).fingerprint_own is not Method.fingerprint_own:
-            return None
-        return self.compare(Fingerprint((), sketch), sketch, frozenset()), sketch
-
     def is_minor_update(self, new: Fingerprint, delivered: bytes) -> bool:
         """Whether a page has the title of its delivered version and nearly the same text. By default none has."""
         return False

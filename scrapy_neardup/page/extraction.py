@@ -28,7 +28,7 @@ _HEAD_SIZE = 65_536
 _BINARY = (b"%PDF", b"PK\x03\x04", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x1f\x8b", b"\x7fELF", b"Rar!", b"RIFF")
 
 #: The version of our reader. It changes when the text of unchanged HTML does.
-VERSION = 3
+VERSION = 4
 #: Takes HTML and URL, returns the main text or None.
 Extractor = Callable[[str, str], "str | None"]
 
@@ -161,7 +161,7 @@ def read_head(root: lxml.html.HtmlElement, url: str) -> Page:
     names: dict[str, str] = {}
     for meta in root.iter("meta"):
         name = (meta.get("name") or meta.get("property") or "").strip().lower()
-        names.setdefault(name, _one_line(meta.get("content") or ""))
+        names[name] = names.get(name) or _one_line(meta.get("content") or "")  # the first that is not empty
     # An SVG picture may have a title too.
     own = next((title.text or "" for title in root.iter("title") if next(title.iterancestors("svg"), None) is None), "")
     title = article_title(_one_line(own), names.get("og:site_name", "")) or names.get("og:title", "")

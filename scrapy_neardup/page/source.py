@@ -99,8 +99,8 @@ LIMIT_REASONS = ("too_large", "too_slow")
 _MAX_CHAR = 4
 #: The most characters of a text with an item hash.
 _MAX_HASHED = 5_000_000
-#: The least characters of a field that a message proposes as the text.
-_LEAST_TEXT = 40
+#: The setting by which an item is judged by its own text.
+TEXT_CURE = "If the item has its own text, name that field, for example NEARDUP_FIELDS = {'text': 'body'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,6 @@ class UnreadPage:
     """
 
     content: PageContent
-    item: Item
     response: PageResponse | None = None
     body: int = 0
 
@@ -167,9 +166,9 @@ class PageSource:
         response = None if html else response
         try:
             content = replace(self._content(html, response, url, content_type), metadata=self.fields.metadata(item))
-            return UnreadPage(content, item, response, body=self._hash_body(content))
+            return UnreadPage(content, response, body=self._hash_body(content))
         except ExtractionError as error:
-            raise self._with_cure(error, item, response) from None
+            raise _with_cure(error, response) from None
 
     def read(self, unread: UnreadPage, answer: Answer = None) -> Page:
         """Read a page, or take the ``answer`` of a worker. Raises ExtractionError."""
@@ -192,7 +191,7 @@ class PageSource:
         page = answer
         if isinstance(page, ExtractionError):
             if page.reason not in LIMIT_REASONS:
-                raise self._with_cure(page, unread.item, unread.response)
+                raise _with_cure(page, unread.response)
             page = Page(unread.url, html=hash_html(unread.content.html()), unread=page.reason)
         page = replace(page, body=unread.body)
         return unread.content.metadata.apply_to(page, unread.url, self._reader.max_text)
@@ -230,26 +229,20 @@ class PageSource:
             'ADDONS = {"scrapy_neardup.Addon": 500}',
         )
 
-    def _with_cure(self, error: ExtractionError, item: Item, response: PageResponse | None) -> ExtractionError:
-        """Add a cure to an error if the response is not the item's page."""
-        if response is None or error.reason not in ("not_html", "other_page"):
-            return error
-        cure = f"{self.text_cure(item)}. If an earlier response is its page, give the item that HTML in a field 'html'"
-        if error.reason == "not_html":
-            return ExtractionError(error.reason, f"{error}. {cure}")
-        return ExtractionError(
-            error.reason,
-            f"the item's URL is not that of its response ({response.url}). {cure}. To leave it out, set "
-            "meta={'neardup': False} on its request",
-        )
 
-    def text_cure(self, item: Item) -> str:
-        """Return the setting by which an item is judged by its own text."""
-        texts = {name: len(join_lines(item[name])) for name in item if name not in self.fields.names.values()}
-        longest = max(texts, key=lambda name: texts[name], default="")
-        if texts.get(longest, 0) >= _LEAST_TEXT:
-            return f"If the field {longest!r} is its text, set NEARDUP_FIELDS = {{'text': {longest!r}}}"
-        return "If the item has its own text, name that field, for example NEARDUP_FIELDS = {'text': 'body'}"
+def _with_cure(error: ExtractionError, response: PageResponse | None) -> ExtractionError:
+    """Add a cure to an error if the response is not the item's page."""
+    if response is None or error.reason not in ("not_html", "other_page"):
+        return error
+    why = str(error)
+    if error.reason == "other_page":
+        why = f"the item's URL is not that of its response ({response.url})"
+    cures = (
+        TEXT_CURE,
+        "If an earlier response is its page, set meta={'neardup_response': response}",
+        "To leave it out, set meta={'neardup': False} on its request",
+    )
+    return ExtractionError(error.reason, ". ".join((why, *cures)))
 
 
 def _metadata_page(html: Any, response: PageResponse | None, url: str) -> Page:

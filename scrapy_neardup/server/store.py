@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
 
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.server.claims import NUMBER_BITS, Leases, PendingPage
+from scrapy_neardup.server.claims import NUMBER_BITS, Leases, pack, pending_page
 from scrapy_neardup.server.counting import SharedBoilerplate
 from scrapy_neardup.server.engine import Redis
 from scrapy_neardup.server.layout import pending_name
+from scrapy_neardup.server.program import PendingPage
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.expiry import Cursors, Expiry
-from scrapy_neardup.state.journal import Journal, Pending, RolledBack, pending_in
+from scrapy_neardup.state.expiry import Expiry
+from scrapy_neardup.state.journal import Journal, UnsealedPages, pending_in
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import Postings
 from scrapy_neardup.state.record import Record
@@ -41,7 +44,7 @@ class PostingRows(Postings):
         self._redis = kv
 
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        return [self._redis.newest_postings(key, limit) for key in keys]
+        return self._redis.newest_postings(keys, limit)
 
     def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         for key in keys:
@@ -57,25 +60,24 @@ class SharedJournal(Journal):
 
     batch = BATCH
 
-    def __init__(self, rows: RedisStore, cursors: Cursors) -> None:
-        super().__init__(rows, cursors)
+    def __init__(self, rows: RedisStore, expiry: Expiry) -> None:
+        super().__init__(rows, expiry)
         self._redis = rows.kv
 
     def take_over(self, generation: int) -> bool:
         if not self._redis.leases.take_over(generation):
             return False
-        for page in self.pages_in_flight(generation):
+        for page in self._redis.link.call(partial(self.read_in_flight, generation)):
             program = self._redis.link.program()
-            page.unregister(program)
+            program.unregister(page)
             self._redis.link.run(program)
         return True
 
-    def pages_in_flight(self, generation: int) -> list[PendingPage]:
-        """Return the pages of a crawl that are in flight."""
-        link = self._redis.link
-        found = link.call(lambda client: client.hgetall(link.prefix + pending_name(generation)))
+    def read_in_flight(self, generation: int, client: Any) -> list[PendingPage]:
+        """Return the pages of a crawl that are in flight. ``client``: of redis-py."""
+        found = client.hgetall(self._redis.link.prefix + pending_name(pack(generation)))
         return [
-            PendingPage.make(self._rows.unpack_record(layout.unpack_id(id), packed), generation, self._rows.hashes)
+            pending_page(self._rows.unpack_record(layout.unpack_id(id), packed), generation, self._rows.hashes)
             for id, packed in found.items()
         ]
 
@@ -106,8 +108,8 @@ class RedisStore(PageStore):
         self.clock.newest = layout.last_id(newest[0]) if newest else 0
         self._postings = PostingRows(kv)
         self._boilerplate = self.boilerplate = SharedBoilerplate(self, kv)
-        self.journal = SharedJournal(self, self._cursors)
-        self._expiry = Expiry(self, self._cursors, self.journal.is_unsealed)
+        self._expiry = Expiry(self)
+        self.journal = SharedJournal(self, self._expiry)
 
     @property
     def pages(self) -> int:
@@ -124,13 +126,13 @@ class RedisStore(PageStore):
             if key not in changes.puts and key not in changes.deletes:
                 changes.sights[key] = layout.pack_seen(page.id, seconds)
 
-    def note_rollback(self, rolled_back: RolledBack) -> None:
+    def note_rollback(self, rolled_back: UnsealedPages) -> None:
         super().note_rollback(rolled_back)
         self.is_held = any(
             self.leases.is_held_by_others(layout.last_id(key)) for key, _ in self.kv.scan(layout.GENERATIONS)
         )
 
-    def pending(self) -> Pending:
+    def pending(self) -> UnsealedPages:
         """Return the unsealed pages of the crawls that the state knows."""
         return pending_in(self.kv)
 
@@ -141,6 +143,6 @@ class RedisStore(PageStore):
         if not self._closed:
             self._closed = True
             try:
-                self.boilerplate.write(sync=True, along=self._cursors.unwritten())
+                self.boilerplate.write(sync=True)
             finally:
                 self.kv.close()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import struct
 import zlib
-from dataclasses import astuple, replace
+from contextlib import suppress
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -14,17 +14,17 @@ from scrapy_neardup.model import Likeness, Match, Page
 
 _LONGEST_TITLE = 200
 _LONGEST_SENTENCE = 300
-#: Fields that are always written; later ones only as far as needed.
-_FIELDS = 8
 #: Parts of a page that its fingerprint needs besides the text.
 _ABOUT = ("title", "keywords", "description", "site", "main", "headline", "reader", "quotes")
-#: A row with only a title begins so (in UTF-8, in GBK), unlike zlib. Then follow the number of characters and the
-#: title.
-_TITLED = struct.Struct(">cI")
-_TITLE, _TITLE_IN_GBK = b"t", b"g"
-#: A row with all fields in GBK begins so; in UTF-8 it begins like zlib.
-_IN_GBK = b"z"
-_MOST_LETTERS = 0xFFFFFFFF
+#: The fields of a row in their order; those at the end that say nothing are left out. Most pages have only two.
+_FIELDS = (
+    *("letters", "title", "likeness", "like", "similarity", "containment", "shared", "text", "about"),
+    *("article", "canonical", "near_miss", "near_why"),
+)
+#: Bytes that are not worth compressing.
+_SHORT = 100
+#: The first byte of a row names the encoding; it is upper case if the rest is compressed.
+_UTF_8, _GBK = b"u", b"g"
 
 
 class Keep(str, Enum):
@@ -64,55 +64,36 @@ class Evidence:
     near_why: str = ""
 
     def pack(self) -> bytes:
-        """Return a compressed JSON array of the fields; lone surrogates are allowed.
+        """Return a JSON array of the fields. Long ones are compressed; lone surrogates are allowed.
 
-        Most pages have only a title, which needs half the space uncompressed. Either may be in GBK; see ``_coded``.
+        Chinese and Japanese take two bytes a character in GBK instead of three, a sixth less after compression. GB
+        18030 would cover all characters, but its editions differ.
         """
-        others = self.likeness, self.like, self.similarity, self.containment, self.shared, self.text, self.about
-        if self.letters <= _MOST_LETTERS and not any((*others, self.article, self.canonical, self.near_miss)):
-            is_gbk, title = _coded(self.title)
-            return _TITLED.pack(_TITLE_IN_GBK if is_gbk else _TITLE, self.letters) + title
-        fields = list(astuple(self))
-        while len(fields) > _FIELDS and not fields[-1]:
+        fields = [getattr(self, name) for name in _FIELDS]
+        while fields and not fields[-1]:
             fields.pop()
         plain = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
-        is_gbk, coded = _coded(plain)
-        return _IN_GBK * is_gbk + zlib.compress(coded)
+        coding, coded = _UTF_8, plain.encode("utf-8", "surrogatepass")
+        if len(coded) > len(plain):
+            with suppress(UnicodeEncodeError):
+                coding, coded = min(((_GBK, plain.encode("gbk")), (coding, coded)), key=lambda one: len(one[1]))
+        return coding + coded if len(coded) < _SHORT else coding.upper() + zlib.compress(coded)
 
     @classmethod
     def unpack(cls, packed: bytes) -> Evidence:
         """Unpack evidence. Raises ValueError."""
         try:
-            if packed[:1] in (_TITLE, _TITLE_IN_GBK):
-                begin, letters = _TITLED.unpack_from(packed)
-                return cls(letters=letters, title=_decoded(packed[_TITLED.size :], begin == _TITLE_IN_GBK))
-            is_gbk = packed[:1] == _IN_GBK
-            fields = json.loads(_decoded(zlib.decompress(packed[is_gbk:]), is_gbk))
-            likeness, like, similarity, containment, letters, title, shared, text, *more = fields
-            return cls(likeness, like, similarity, containment, letters, title, tuple(shared), text, *more)
-        except (zlib.error, struct.error, TypeError) as error:
+            coding, coded = packed[:1], packed[1:]
+            if coding.isupper():
+                coding, coded = coding.lower(), zlib.decompress(coded)
+            plain = coded.decode("gbk") if coding == _GBK else coded.decode("utf-8", "surrogatepass")
+            fields = json.loads(plain)
+            if coding not in (_UTF_8, _GBK) or not isinstance(fields, list) or len(fields) > len(_FIELDS):
+                raise ValueError("it has other fields")
+            values = dict(zip(_FIELDS, fields, strict=False))
+            return cls(**{**values, "shared": tuple(values.get("shared", ()))})
+        except (zlib.error, TypeError, ValueError) as error:
             raise ValueError(f"{len(packed)} bytes are no evidence: {error}") from None
-
-
-def _coded(text: str) -> tuple[bool, bytes]:
-    """Return whether GBK is shorter, and the encoded text.
-
-    Chinese and Japanese take two bytes a character instead of three, a sixth less after compression. GB 18030 would
-    cover all characters, but its editions differ.
-    """
-    plain = text.encode("utf-8", "surrogatepass")
-    if len(plain) > len(text):
-        try:
-            short = text.encode("gbk")
-        except UnicodeEncodeError:
-            return False, plain
-        if len(short) < len(plain):
-            return True, short
-    return False, plain
-
-
-def _decoded(coded: bytes, is_gbk: bool) -> str:
-    return coded.decode("gbk") if is_gbk else coded.decode("utf-8", "surrogatepass")
 
 
 def evidence(page: Page, likeness: Likeness | None, match: Match | None, *, copy: bool, keep: Keep) -> Evidence | None:

@@ -18,7 +18,7 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.kv.base import Changes, KeyValueStore
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.expiry import Cursors
+from scrapy_neardup.state.expiry import Expiry
 from scrapy_neardup.state.records import PageRows
 
 # A job that resumes does not request again what its dupefilter has seen, whether its item was delivered or not. So the
@@ -29,9 +29,8 @@ from scrapy_neardup.state.records import PageRows
 LIST = "neardup-taken-back.txt"
 #: URLs to name in a message.
 _FEW = 3
+#: What must not stand in a line: spaces and control characters.
 _NOT_IN_A_LINE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]")
-#: The same characters, escaped.
-_ESCAPED = re.compile(r"%(?:[01][0-9A-F]|20|7F|C2%(?:[89][0-9A-F]|A0)|E2%80%A[89])")
 
 
 def add_to_list(directory: str, urls: Iterable[str]) -> None:
@@ -70,7 +69,7 @@ def prune_list(directory: str, is_known: Callable[[str], bool]) -> tuple[int, li
     ):
         for url in map(str.strip, file):
             mark = OPEN.of(url)
-            if url and mark not in seen and not any(map(is_known, {url, _unescape(url)})):
+            if url and mark not in seen and not any(map(is_known, {url, unquote(url)})):
                 seen.add(mark)
                 kept.write(f"{url}\n")
                 many += 1
@@ -81,37 +80,23 @@ def prune_list(directory: str, is_known: Callable[[str], bool]) -> tuple[int, li
 
 
 def _escape(url: str) -> str:
-    """Escape spaces and control characters, which must not stand in a line."""
     return _NOT_IN_A_LINE.sub(lambda found: quote(found[0]), url)
 
 
-def _unescape(line: str) -> str:
-    """Restore what ``_escape`` replaces."""
-    return _ESCAPED.sub(lambda found: unquote(found[0]), line)
-
-
 @dataclass(frozen=True, slots=True)
-class RolledBack:
-    """Pages that an opening rolled back, and their crawls."""
+class UnsealedPages:
+    """A number of unsealed pages, and their crawls."""
 
     pages: int = 0
     crawls: tuple[str, ...] = ()
 
-    def sentence(self) -> str:
-        """Describe them for a log."""
+    def describe_rollback(self) -> str:
+        """Say for a log that the opening rolled them back."""
         return (
             f"{self.pages} pages are rolled back in the state, because their crawl "
             f"({', '.join(self.crawls) or 'unknown'}) was killed or its feed was not stored. They are judged again "
             "when they come again."
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """Unsealed pages, and their crawls."""
-
-    pages: int = 0
-    crawls: tuple[str, ...] = ()
 
 
 class Journal:
@@ -120,12 +105,12 @@ class Journal:
     #: Pages to seal, forget or roll back at once. A shared state has smaller batches.
     batch = 1000
 
-    def __init__(self, rows: PageRows, cursors: Cursors) -> None:
+    def __init__(self, rows: PageRows, expiry: Expiry) -> None:
         #: Crawls of this process that may have unsealed pages.
         self.running: set[int] = set()
         self._rows = rows
         self._kv = rows.kv
-        self._cursors = cursors
+        self._expiry = expiry
 
     def begin(self, who: str, job: str = "") -> int:
         """Begin a crawl; ``who`` names it in messages.
@@ -152,11 +137,8 @@ class Journal:
             # the lease of the crawl, and so fail.
             changes.delete(layout.journal_key(generation, id))
             gone += self.supersede(replaced, changes)
-        # Expiry passes unsealed pages. Now these may expire, so its cursors must come back to them.
-        self._cursors.release(min(ids))
-        changes.puts.update(self._cursors.unwritten())
+            self._expiry.requeue(id, changes)
         self._rows.apply(changes, sync=True, added=-gone)
-        self._cursors.moved = False
 
     def supersede(self, id: int, changes: Changes) -> int:
         """Remove a replaced page, and what it replaces itself while it is unsealed. Return how many.
@@ -201,7 +183,7 @@ class Journal:
         gone = rows.erase(id, changes)
         if newest and replaced:
             changes.put(url, layout.pack_seen(replaced, rows.clock.now()))
-            self._cursors.release(replaced)  # it may expire again
+            self._expiry.requeue(replaced, changes)
         elif not newest:  # this is v2: if an unsealed v3 replaces it, v3 replaces v1 from now on
             for later, later_replaces in self._kv.scan(layout.UNSEALED):
                 if layout.unpack_id(later_replaces) == id and later not in changes.deletes:
@@ -235,7 +217,7 @@ class Journal:
         """Return name and job of each crawl with a generation. Raises StoreDamaged."""
         return crawls_in(self._kv)
 
-    def roll_back_crawls(self, crawls: Mapping[int, tuple[str, str]], *, lists: bool = True) -> RolledBack:
+    def roll_back_crawls(self, crawls: Mapping[int, tuple[str, str]], *, lists: bool = True) -> UnsealedPages:
         """Roll back the unsealed pages of abandoned crawls, and list their URLs in the directories of their jobs."""
         crawls = {crawl: about for crawl, about in crawls.items() if self.take_over(crawl)}
         jobs = {crawl: job for crawl, (_, job) in crawls.items() if lists}
@@ -246,7 +228,7 @@ class Journal:
             pages += len(some)
         if crawls:
             self._kv.write(Changes(deletes={layout.generation_key(crawl) for crawl in crawls}), sync=True)
-        return RolledBack(pages, tuple(who for who, _ in crawls.values()))
+        return UnsealedPages(pages, tuple(who for who, _ in crawls.values()))
 
     def take_over(self, generation: int) -> bool:
         """Take over an abandoned crawl; False if it is alive. Here all are abandoned: no other process can run.
@@ -280,9 +262,9 @@ class Journal:
             add_to_list(job, listed)
 
 
-def pending_in(kv: KeyValueStore) -> Pending:
+def pending_in(kv: KeyValueStore) -> UnsealedPages:
     """Return all unsealed pages, and the crawls. Raises StoreDamaged."""
-    return Pending(sum(1 for _ in kv.scan(layout.UNSEALED)), tuple(who for who, _ in crawls_in(kv).values()))
+    return UnsealedPages(sum(1 for _ in kv.scan(layout.UNSEALED)), tuple(who for who, _ in crawls_in(kv).values()))
 
 
 def crawls_in(kv: KeyValueStore) -> dict[int, tuple[str, str]]:

@@ -1,7 +1,7 @@
 """How the state is written down, the same in every ordered store. Integers are big-endian.
 
     m + name                    about the state: its recipe (JSON), its secret, its tally (see ``RowTally``), and the
-                                places of its expiry (see ``Cursors``)
+                                frontier of its expiry
     r + id                      a page: see ``Record``
     e + id                      its evidence: see ``Evidence``
     u + hash of the URL         id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
@@ -14,6 +14,7 @@
     d + generation + id         a page that a crawl dropped as a copy, in that order: see ``judge/drops``
     n + hash of the URL         a manual verdict (JSON): see ``judge/manual_verdicts``
     g + generation              a crawl that has unsealed pages (JSON: who, and the directory of its job)
+    o + last seen + id          a page that was seen again, in the order of expiry: see ``expiry``
     b + block                   counts of sentences, 64 buckets of them, compressed, and of forms: see ``Counts``
     j + generation + id         an unsealed page; value: id of the record that it replaces, or nothing
 
@@ -31,10 +32,10 @@ from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.hashing.keys import pack_key
 
 #: The number of this layout. A state with another number is refused.
-FORMAT = 5
+FORMAT = 6
 
 #: Kinds of rows: the first byte of their keys.
-RECORDS, GENERATIONS, UNSEALED = b"r", b"g", b"j"
+RECORDS, GENERATIONS, UNSEALED, QUEUE = b"r", b"g", b"j", b"o"
 
 _ID = struct.Struct(">Q")
 _PREFIX = struct.Struct(">cQ")
@@ -42,18 +43,13 @@ _PAIR = struct.Struct(">cQQ")
 _SEEN = struct.Struct(">QI")
 #: Bytes of a digest in its key; the record has all of it.
 _BODY = 5
-_LONGEST_URL = 65535
+#: Characters of a URL that a record has room for: no character has more than four bytes.
+_LONGEST_URL = 65535 // 4
 
 
 def kept_url(url: str) -> str:
-    """Return as much of a URL as a record has room for: 65,535 bytes."""
-    if len(url) <= _LONGEST_URL // 4:  # no character has more than four
-        return url
-    packed = url.encode("utf-8", "surrogatepass")
-    if len(packed) <= _LONGEST_URL:
-        return url
-    end = next(at for at in range(_LONGEST_URL, 0, -1) if packed[at] & 0xC0 != 0x80)  # where a character begins
-    return packed[:end].decode("utf-8", "surrogatepass")
+    """Return as much of a URL as a record has room for."""
+    return url[:_LONGEST_URL]
 
 
 def meta_key(name: str) -> bytes:
@@ -71,6 +67,8 @@ journal_key = partial(_PAIR.pack, UNSEALED)
 #: The beginning of a crawl's drops, and their keys: generation, id.
 drops_prefix = partial(_PREFIX.pack, b"d")
 drop_key = partial(_PAIR.pack, b"d")
+#: A page in the order of expiry: seconds since 1970, id.
+queue_key = partial(_PAIR.pack, QUEUE)
 
 
 def url_key(url: str, hashes: Keyed) -> bytes:
@@ -104,7 +102,7 @@ def judgement_key(url: str, hashes: Keyed) -> bytes:
 
 
 def generation_of(journal: bytes) -> int:
-    """Return the generation in the key of a journal or drop."""
+    """Return the first number of a key with two: the generation of an unsealed page or a drop."""
     return int.from_bytes(journal[1:9], "big")
 
 

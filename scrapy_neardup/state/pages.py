@@ -17,8 +17,8 @@ from scrapy_neardup.kv.checked import Snapshot
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.boilerplate import BoilerplateCounts, Counts, CountsOfSite, PageCounts
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.expiry import Bounds, Cursors, Expiry
-from scrapy_neardup.state.journal import Journal, Pending, RolledBack, pending_in
+from scrapy_neardup.state.expiry import Bounds, Expiry
+from scrapy_neardup.state.journal import Journal, UnsealedPages, pending_in
 from scrapy_neardup.state.recipe import Secret, pack_recipe, updated
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.records import PageRows
@@ -36,7 +36,7 @@ class PageStore(PageRows):
     """
 
     #: Pages that the opening rolled back.
-    rolled_back = RolledBack()
+    rolled_back = UnsealedPages()
     #: Text tools whose version changed, but not what they make of our samples: role -> (old, new).
     renamed: Mapping[str, tuple[str, str]]
 
@@ -61,24 +61,23 @@ class PageStore(PageRows):
         #: Whether another process uses the state, and the time of the rows in seconds since 1970.
         self.is_held, self.as_of = (snapshot.is_held, snapshot.as_of) if snapshot is not None else (False, 0.0)
         self._closed = False
-        self._cursors = Cursors.load(kv)
         self._make_parts()
 
     def _make_parts(self) -> None:
         newest = next(self.kv.scan(layout.RECORDS, reverse=True), None)
         self.clock.newest = self.kv.largest = layout.last_id(newest[0]) if newest else 0
         self._boilerplate = BoilerplateCounts(self)
-        self.journal = Journal(self, self._cursors)
-        self._expiry = Expiry(self, self._cursors, self.journal.is_unsealed)
+        self._expiry = Expiry(self)
+        self.journal = Journal(self, self._expiry)
 
     # The state as a whole.
 
-    def pending(self) -> Pending:
+    def pending(self) -> UnsealedPages:
         """Return the unsealed pages in a snapshot: of running or killed crawls, or with feeds that were not stored.
 
         A state that is written to has none.
         """
-        return Pending() if self.snapshot is None else pending_in(self.snapshot)
+        return UnsealedPages() if self.snapshot is None else pending_in(self.snapshot)
 
     def is_pending(self, id: int) -> bool:
         """Whether a page of the snapshot is unsealed."""
@@ -87,7 +86,7 @@ class PageStore(PageRows):
         crawls = (layout.last_id(key) for key, _ in self.snapshot.scan(layout.GENERATIONS))
         return any(self.snapshot.get(layout.journal_key(crawl, id)) is not None for crawl in crawls)
 
-    def note_rollback(self, rolled_back: RolledBack) -> None:
+    def note_rollback(self, rolled_back: UnsealedPages) -> None:
         """Note which pages the opening rolled back."""
         self.rolled_back = rolled_back
 
@@ -114,11 +113,7 @@ class PageStore(PageRows):
             self.kv.close(self._last_changes())
 
     def _last_changes(self) -> Changes | None:
-        if self.kv.is_scratch:
-            return None
-        changes = self._boilerplate.changes()
-        changes.puts.update(self._cursors.unwritten())
-        return changes
+        return None if self.kv.is_scratch else self._boilerplate.changes()
 
     # Rows, for commands and small tables; see ``layout``.
 
@@ -161,9 +156,8 @@ class PageStore(PageRows):
         if seen is None:
             return None
         record = self.record(layout.unpack_seen(seen)[0])
-        return (
-            record if record is not None and record.url == layout.kept_url(url) else None
-        )  # another URL with the same hash
+        # Another URL may have the same hash.
+        return record if record is not None and record.url == layout.kept_url(url) else None
 
     def by_body(self, body: int) -> Record | None:
         """Return a page with this digest of its bytes, or None."""
@@ -224,13 +218,14 @@ class PageStore(PageRows):
             self.file(record, changes, seconds, evidence)
             if generation:
                 changes.put(layout.journal_key(generation, record.id), layout.pack_id(replaces))
+            elif not self.is_shared:  # else its id is as new as those of other crawls
+                self._expiry.requeue(record.id, changes)
             if copied_from:
                 self.see(copied_from, seconds, changes)
             self.apply(changes, added=1 - gone)
 
         self.kv.run(write)
         self.note_id(record.id)
-        self._cursors.add(record.id)
 
     def touch(
         self,
@@ -293,7 +288,7 @@ class PageStore(PageRows):
 
     def expire(self, bounds: Bounds) -> int:
         """Remove a few pages that exceed the bounds; return how many. Call it for each page."""
-        return self.kv.run(lambda: self._expiry.expire(bounds))
+        return self.kv.run(lambda: self._expiry.expire(bounds, self.journal.is_unsealed))
 
     # Boilerplate.
 

@@ -59,102 +59,75 @@ class Postings(ABC):
 class PostingLists(Postings):
     """One row for each key, and bundles."""
 
-    #: The last look-up: keys, rows, values. A page is mostly filed right after its look-up.
-    _read: tuple[tuple[int, ...] | None, list[bytes], list[bytes | None]] = None, [], []
+    def __init__(self, kv: KeyValueStore) -> None:
+        super().__init__(kv)
+        #: The rows of the last look-up. A page is mostly filed right after its look-up.
+        self._read: dict[bytes, bytes | None] = {}
 
     def forget(self) -> None:
-        self._read = None, [], []
+        self._read = {}
 
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
         rows = pack_keys(keys, _POSTINGS)
         heads = self._kv.get_all(rows)
-        self._read = tuple(keys), rows, heads
+        self._read = dict(zip(rows, heads, strict=True))
         if not any(heads):
             return [[] for _ in keys]
-        return [self._ids(row, head, limit) if head else [] for row, head in zip(rows, heads, strict=True)]
+        return [self._newest(row, head, limit) if head else [] for row, head in zip(rows, heads, strict=True)]
 
-    def _ids(self, head_row: bytes, head: bytes, limit: int) -> list[int]:
-        ids, more = _unpacked(head)
-        if more:
-            for row in self._kv.scan(head_row, reverse=True):
-                if len(row[0]) != _PAIR:
-                    continue
-                if len(ids) >= limit and last_id(row[0]) < min(ids):
-                    break  # all that is left is older
-                ids += ids_of(row)
+    def _newest(self, row: bytes, head: bytes, limit: int) -> list[int]:
+        ids, more = _unpack(head)
+        for bundle in self._kv.scan(row, reverse=True) if more else ():
+            if len(bundle[0]) == _PAIR:
+                if len(ids) >= limit and last_id(bundle[0]) < min(ids):
+                    break  # all others are older
+                ids += ids_of(bundle)
         return sorted(ids, reverse=True)[:limit]
 
     def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
-        alone = id.to_bytes(_ID, "big")
-        asked, rows, heads = self._read
-        # True for nearly all new pages: these keys were read last and are empty.
-        if keys == asked and not (changes.puts or changes.deletes or any(heads)):
-            changes.puts.update(dict.fromkeys(rows, alone))
-            return
         for row, head in self._heads(keys, changes):
             if not head:
-                changes.put(row, alone)
+                changes.put(row, id.to_bytes(_ID, "big"))
                 continue
-            ids, more = _unpacked(head)
-            if id not in ids and not (more and self._is_beyond(row, id, changes)):
-                self._add(row, ids, more, id, changes)
-
-    def _is_beyond(self, row: bytes, id: int, changes: Changes) -> bool:
-        """Whether an id stands in a further row."""
-        return id <= self._kv.largest and any(id in ids_of(one) for one in self._further(row, changes))
-
-    def _add(self, row: bytes, ids: list[int], more: bytes, id: int, changes: Changes) -> None:
-        """Add an id to a list; a full row becomes a bundle."""
-        if len(ids) < MOST:
-            changes.put(row, _packed(sorted((*ids, id)), more))
-        else:
-            changes.put(*_bundle(row, ids))
-            changes.put(row, _packed((id,), _MORE))
-
-    def _take_away(self, row: bytes, id: int, changes: Changes) -> None:
-        """Remove an id from the further rows of a list."""
-        for one in self._further(row, changes):
-            if id in (ids := ids_of(one)):
-                changes.delete(one[0])
-                ids.remove(id)
-                if ids:
-                    changes.put(*_bundle(row, ids))
-                return
-
-    def _further(self, row: bytes, changes: Changes) -> list[Row]:
-        """Return the further rows of a list after these changes."""
-        found = {key: value for key, value in self._kv.scan(row) if len(key) == _PAIR}
-        found.update(one for one in changes.puts.items() if len(one[0]) == _PAIR and one[0].startswith(row))
-        return [one for one in found.items() if one[0] not in changes.deletes]
+            ids, more = _unpack(head)
+            may_be_bundled = more and id <= self._kv.largest
+            if id in ids or (may_be_bundled and any(id in ids_of(one) for one in self._bundles(row, changes).items())):
+                continue
+            if len(ids) < MOST:
+                changes.put(row, _pack(sorted((*ids, id)), more))
+            else:  # the full row becomes a bundle
+                changes.put(*_bundle(row, ids))
+                changes.put(row, _pack((id,), _MORE))
 
     def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         for row, head in self._heads(keys, changes):
-            ids, more = _unpacked(head)
+            ids, more = _unpack(head)
+            bundles = self._bundles(row, changes) if more else {}
             if id in ids:
                 ids.remove(id)
-            elif more:
-                self._take_away(row, id, changes)
-            else:
-                continue
-            if ids or (more and self._further(row, changes)):
-                changes.put(row, _packed(ids, more))
-            else:
+            for key, others in bundles.items():
+                if id in (left := ids_of((key, others))):
+                    changes.delete(key)
+                    left.remove(id)
+                    if left:
+                        changes.put(*_bundle(row, left))
+            if ids or (more and self._bundles(row, changes)):
+                changes.put(row, _pack(ids, more))
+            elif head:
                 changes.delete(row)
+
+    def _bundles(self, row: bytes, changes: Changes) -> dict[bytes, bytes]:
+        """Return the bundles of a list after these changes."""
+        rows = (*self._kv.scan(row), *(one for one in changes.puts.items() if one[0].startswith(row)))
+        return {key: value for key, value in rows if len(key) == _PAIR and key not in changes.deletes}
 
     def _heads(self, keys: Sequence[int], changes: Changes) -> Iterator[tuple[bytes, bytes]]:
         """Return the rows of different keys with their ids after these changes."""
         rows = list(dict.fromkeys(pack_keys(keys, _POSTINGS)))
-        unchanged = [row for row in rows if row not in changes.puts and row not in changes.deletes]
-        written = self._written(unchanged)
-        return ((row, changes.puts.get(row) or written.get(row) or b"") for row in rows)
-
-    def _written(self, rows: list[bytes]) -> dict[bytes, bytes | None]:
-        """Return the values of rows, from the last look-up or the store."""
-        _, *read = self._read
-        held = dict(zip(*read, strict=True))
-        known = {row: held[row] for row in rows if row in held}
-        others = [row for row in rows if row not in known]
-        return {**known, **dict(zip(others, self._kv.get_all(others), strict=True))} if others else known
+        known, deleted = self._read, changes.deletes
+        if unread := [row for row in rows if row not in known]:
+            known = {**known, **dict(zip(unread, self._kv.get_all(unread), strict=True))}
+        return ((row, changes.puts.get(row) or (b"" if row in deleted else known[row]) or b"") for row in rows)
 
 
 def pairs(row: Row) -> Iterator[tuple[int, int]]:
@@ -167,14 +140,14 @@ def pairs(row: Row) -> Iterator[tuple[int, int]]:
 def ids_of(row: Row) -> list[int]:
     """Return the ids in a row, of either layout."""
     key, value = row
-    ids = _unpacked(value)[0]
+    ids = _unpack(value)[0]
     return [*ids, last_id(key)] if len(key) == _PAIR else ids
 
 
 def _bundle(row: bytes, ids: Sequence[int]) -> Row:
     """Return the key of a bundle."""
     *others, newest = sorted(ids)
-    return row + newest.to_bytes(_ID, "big"), _packed(others, b"")
+    return row + newest.to_bytes(_ID, "big"), _pack(others, b"")
 
 
 def is_posting(row: Row) -> bool:
@@ -204,11 +177,11 @@ def _of(count: int) -> struct.Struct:
     return struct.Struct(f">{count}Q")
 
 
-def _unpacked(head: bytes) -> tuple[list[int], bytes]:
+def _unpack(head: bytes) -> tuple[list[int], bytes]:
     """Return the ids in a row, and its mark."""
     count, more = divmod(len(head), 8)
     return list(_of(count).unpack_from(head)), _MORE if more else b""
 
 
-def _packed(ids: Sequence[int], more: bytes) -> bytes:
+def _pack(ids: Sequence[int], more: bytes) -> bytes:
     return _of(len(ids)).pack(*ids) + more

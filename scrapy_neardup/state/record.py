@@ -10,7 +10,7 @@ from scrapy_neardup.state.layout import kept_url
 
 _HEAD = struct.Struct(">BBH")
 _ORIGINAL = struct.Struct(">QH")
-_TEXT = struct.Struct(">Q")
+_NUMBER = struct.Struct(">Q")
 _ROW = struct.Struct(">Qc")
 #: Bits of the first byte.
 _OWN, _DELIVERED, _FORMER, _DROPPED, _BODIED, _LEADS, _RECORD, _SINCE = 1, 2, 4, 8, 16, 32, 64, 128
@@ -99,16 +99,11 @@ class Record:
         """Seconds since 1970."""
         return self.id / 1e9
 
-    @property
-    def _hashed(self) -> tuple[int, ...]:
-        """Its keys, without the id of its group."""
-        return tuple(key for key in self.keys if key != self.original) if self.leads else self.keys
-
     def pack(self) -> bytes:
-        """Return the bytes: B flags (64; 1 others can be copies, 2 delivered copy, 4 former recipe, 8 mark of a drop,
-        16 digest, 32 filed under its group, 128 later version) · B number of keys · H bytes of URL · 5 bytes per key
-        · URL · for a copy, Q original · H similarity in 65535ths · Q mark of the drop · Q digest · Q first version ·
-        sketch. Fields without their flag are absent.
+        """Return the bytes.
+
+        B flags · B number of keys · H bytes of URL · 5 bytes per key · URL · for a copy, Q original · H similarity in
+        65535ths · Q mark of the drop · Q digest · Q first version · sketch. Numbers without their flag are absent.
         """
         flags = _RECORD | self.delivered * _DELIVERED | self.former * _FORMER
         keys, behind = self.keys, b""
@@ -117,17 +112,12 @@ class Record:
         else:
             behind = _ORIGINAL.pack(self.original, round(self.similarity * 65535))
             if self.leads:
-                flags, keys = flags | _LEADS, self._hashed
-        if self.dropped:
-            flags, behind = flags | _DROPPED, behind + _TEXT.pack(self.dropped)
-        if self.body:
-            flags, behind = flags | _BODIED, behind + _TEXT.pack(self.body)
-        if self.since:
-            flags, behind = flags | _SINCE, behind + _TEXT.pack(self.since)
-        url = kept_url(self.url)
-        packed_url = url.encode("utf-8", "surrogatepass")
-        head = _HEAD.pack(flags, len(keys), len(packed_url))
-        return b"".join((head, *pack_keys(keys), packed_url, behind, self.sketch))
+                flags, keys = flags | _LEADS, tuple(key for key in keys if key != self.original)
+        for flag, number in ((_DROPPED, self.dropped), (_BODIED, self.body), (_SINCE, self.since)):
+            if number:
+                flags, behind = flags | flag, behind + _NUMBER.pack(number)
+        url = kept_url(self.url).encode("utf-8", "surrogatepass")
+        return b"".join((_HEAD.pack(flags, len(keys), len(url)), *pack_keys(keys), url, behind, self.sketch))
 
     @classmethod
     def unpack(cls, id: int, packed: bytes) -> Record:
@@ -136,37 +126,23 @@ class Record:
             flags, keys, url = _HEAD.unpack_from(packed)
             if not flags & _RECORD:
                 raise ValueError("it does not begin as a record")
-            at = _HEAD.size + SIZE * keys
-            end = at + url
-            filed = _unpacked_keys(packed, keys)
-            original, similarity, sketch, dropped, body, since = id, 65535, end, 0, 0, 0
+            begin = _HEAD.size + SIZE * keys
+            at = begin + url
+            filed = _unpack_keys(packed, keys)
+            original, similarity = id, 65535
             if not flags & _OWN:
-                original, similarity = _ORIGINAL.unpack_from(packed, end)
-                sketch += _ORIGINAL.size
+                original, similarity = _ORIGINAL.unpack_from(packed, at)
+                at += _ORIGINAL.size
                 if flags & _LEADS:
                     filed += (original,)
-            if flags & _DROPPED:
-                (dropped,) = _TEXT.unpack_from(packed, sketch)
-                sketch += _TEXT.size
-            if flags & _BODIED:
-                (body,) = _TEXT.unpack_from(packed, sketch)
-                sketch += _TEXT.size
-            if flags & _SINCE:
-                (since,) = _TEXT.unpack_from(packed, sketch)
-                sketch += _TEXT.size
-            return cls(
-                id,
-                packed[at:end].decode("utf-8", "surrogatepass"),
-                original,
-                similarity / 65535,
-                filed,
-                packed[sketch:],
-                bool(flags & _DELIVERED),
-                bool(flags & _FORMER),
-                dropped,
-                body,
-                since,
-            )
+            numbers = [0, 0, 0]
+            for place, flag in enumerate((_DROPPED, _BODIED, _SINCE)):
+                if flags & flag:
+                    (numbers[place],) = _NUMBER.unpack_from(packed, at)
+                    at += _NUMBER.size
+            text = packed[begin : begin + url].decode("utf-8", "surrogatepass")
+            delivered, former = bool(flags & _DELIVERED), bool(flags & _FORMER)
+            return cls(id, text, original, similarity / 65535, filed, packed[at:], delivered, former, *numbers)
         except struct.error as error:
             raise ValueError(str(error)) from None
 
@@ -178,10 +154,10 @@ def row_mark(mark: int) -> bytes:
 
 def is_same_mark(sketch: bytes, mark: bytes) -> bool:
     """Whether two unjudged pages have the same source."""
-    return sketch[: _TEXT.size] == mark[: _TEXT.size]
+    return sketch[: _NUMBER.size] == mark[: _NUMBER.size]
 
 
-def _unpacked_keys(packed: bytes, many: int) -> tuple[int, ...]:
+def _unpack_keys(packed: bytes, many: int) -> tuple[int, ...]:
     """Raises struct.error if keys are missing."""
     halves = struct.unpack_from(">" + "BI" * many, packed, _HEAD.size)
     return tuple([high << 32 | low for high, low in zip(halves[::2], halves[1::2], strict=True)])

@@ -34,7 +34,7 @@ _SHORT_LIST = frozenset((*_CHINESE.split(), *_ENGLISH.split()))
 
 
 @lru_cache(maxsize=8)
-def stop_words(path: str = "") -> frozenset[str]:
+def read_stop_words(path: str = "") -> frozenset[str]:
     """Read stop words from a UTF-8 file, one a line, ``#`` before a remark; without a path our short list.
 
     Raises SettingsError if the file cannot be read.
@@ -83,7 +83,7 @@ class Lexicon:
 
 
 @lru_cache(maxsize=4)
-def lexicon(path: str) -> Lexicon:
+def read_lexicon(path: str) -> Lexicon:
     """Read a file with a word, a space and its IDF in each line; without a path jieba's table of Chinese words.
 
     A word that the file lacks has the median, as in jieba. Raises SettingsError for other files.

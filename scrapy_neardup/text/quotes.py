@@ -31,27 +31,25 @@ class QuoteMarkup(IntEnum):
 _LONGEST_HEADING, _MOST_LINES = 250, 10_000
 #: Fewest letters of a line with content.
 _SAYS = 10
-#: From so many own letters on, a forwarded message below them is a quote. With fewer it is the message itself.
-_COMMENT = 40
-#: Most lines of a signature, and most characters of each.
-_SIGNATURE, _SIGNATURE_LINE = 8, 80
-#: Most lines of a header.
-_MOST_HEADS = 6
+#: Most lines of a signature, most characters of each, and most lines of a header.
+_SIGNATURE, _SIGNATURE_LINE, _MOST_HEADS = 8, 80, 5
 
 _MARKS, _COLONS = (">", "＞"), (":", "：")
 _WROTE = re.compile(r"\b(?:wrote|writes|schrieb|пишет|написал)\b|a écrit|ha scritto|escribió|写道|寫道", re.IGNORECASE)
 _ADDRESS = re.compile(r"[\w.+-]@[\w-]{1,60}\.")
 _CLOCK = re.compile(r"\d[:.h]\d\d")
 _OPENS = ("on ", "am ", "le ", "el ", "il ", "在", "于", "於")
-_SEPARATOR = re.compile(r"-{3,20} {0,2}(?:original message|原始邮件|原始郵件|回复的原邮件) {0,2}-{3,20}", re.IGNORECASE)
-_FORWARDED = re.compile(
-    r"begin forwarded message[:：]?|-{3,20} {0,2}(?:forwarded message|转发邮件|轉寄郵件) {0,2}-{3,20}", re.IGNORECASE
+_SEPARATOR = re.compile(
+    r"-{3,20} {0,2}(?:original message|forwarded message|原始邮件|原始郵件|回复的原邮件|转发邮件|轉寄郵件) {0,2}-{3,20}"
+    r"|begin forwarded message[:：]?",
+    re.IGNORECASE,
 )
-_FROM, _SENT = "from|发件人|寄件者", "sent|发送时间|发送日期|日期|寄件日期"
-_NAME = rf"\*?(?:{_FROM}|{_SENT}|to|cc|subject|date|收件人|抄送|主题|收件者|主旨) ?[:：]"
-_HEAD = re.compile(_NAME, re.IGNORECASE)
 #: The header of a quoted message, which has its time in a line such as "Sent:".
-_HEADER = re.compile(rf"\*?(?:{_FROM}) ?[:：].*\n(?:{_NAME}.*\n){{0,3}}\*?(?:{_SENT}) ?[:：]", re.IGNORECASE)
+_HEADER = re.compile(
+    r"\*?(?:from|发件人|寄件者) ?[:：].*\n(?:\*?(?:to|cc|subject|收件人|抄送|主题|收件者|主旨) ?[:：].*\n){0,3}"
+    r"\*?(?:sent|发送时间|发送日期|日期|寄件日期) ?[:：]",
+    re.IGNORECASE,
+)
 _POSTED = re.compile(
     r"(?:引用|回复|回覆) ?[:：]? ?.{1,60}(?:的发言|的發言|的帖子|发表的|發表的)[:：]?"
     r"|(?:原帖由|引用由) ?.{1,80}(?:发表|發表)[:：]?|楼主.{0,40}(?:说|說|写道) ?[:：]"
@@ -120,7 +118,7 @@ def _is_heading(line: str) -> bool:
 
 
 def _is_dated(line: str) -> bool:
-    """Whether a line of attribution is that of a mail program: it gives a time or an address."""
+    """Whether a mail program wrote a line of attribution: it gives a time or an address."""
     return is_attribution(line) and ("@" in line or _CLOCK.search(line) is not None)
 
 
@@ -170,36 +168,28 @@ class _Message:
     def _to_the_end(self) -> int:
         """Return the line where an unmarked quote begins that goes on to the end, or the number of lines."""
         count, own = len(self._lines), 0
+        last_mark = max((number for number, line in enumerate(self._lines) if line.startswith(_MARKS)), default=-1)
         for number, line in enumerate(self._lines):
-            if number in self._found or not line:
+            if number in self._found:
                 continue
-            if len(line) <= _LONGEST_HEADING and self._begins_message(number, own):
-                after = self._skip_header(number + 1)
-                if after == count or not self._lines[after].startswith(_MARKS):
-                    if own < _COMMENT and _FORWARDED.fullmatch(line):  # there is no other text: that is the message
-                        return count
-                    self._add(number, count)
+            # Without a text above it, a forwarded message is the page itself.
+            if own and self._begins_message(number, own):
+                self._is_message = True
+                if number > last_mark:
+                    self._found.update(range(number, count))
                     return number
-                self._add(number, after)
-            own += self._letters[number] if not line.startswith(_MARKS) else 0
+            own += 0 if line.startswith(_MARKS) else self._letters[number]
         return count
 
     def _begins_message(self, number: int, own: int) -> bool:
         line = self._lines[number]
-        if _SEPARATOR.fullmatch(line) or _FORWARDED.fullmatch(line):
+        if _SEPARATOR.fullmatch(line):
             return True
-        if own < _SAYS:  # the header of the message itself
+        if own < _SAYS or len(line) > _LONGEST_HEADING:  # the header of the message itself
             return False
         if "@" in line and line.casefold().startswith(_OPENS) and is_attribution(line):
-            after = self._near(number, 1)
-            return after > 0 and not self._lines[after].startswith(_MARKS)
+            return True
         return _HEADER.match("\n".join(self._lines[number : number + _MOST_HEADS])) is not None
-
-    def _skip_header(self, number: int) -> int:
-        for _ in range(2 * _MOST_HEADS):
-            if number < len(self._lines) and (not self._lines[number] or _HEAD.match(self._lines[number])):
-                number += 1
-        return number
 
     def _after_marks(self, end: int) -> None:
         """Find lines that begin with a mark. Without attribution they may be prompts or a list of links."""

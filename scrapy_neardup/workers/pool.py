@@ -54,6 +54,8 @@ class WorkerPool:
 
     def __init__(self, options: ReadingOptions, size: int, name: str = "neardup-worker") -> None:
         self.size = size
+        #: How many workers ended before their time, and why the last of them did.
+        self.replaced, self.why_replaced = 0, ""
         self._options = options
         self._name = name
         self._workers: list[_Worker] = []
@@ -72,9 +74,9 @@ class WorkerPool:
             future.set_result(_crawl_over())
             return future
         with self._lock:
-            error = self._add_worker() if len(self._workers) < min(self.size, self._unfinished + 1) else ""
+            error = self._add_worker() if len(self._workers) < min(self.size, self._unfinished + 1) else None
             if error and not self._workers:
-                future.set_result(NoWorker("too_slow", error))
+                future.set_result(NoWorker("too_slow", f"no thread can be started to wait for a worker: {error}"))
                 return future
             self._unfinished += 1
         self._queue.put((content, on_start, future))
@@ -89,56 +91,49 @@ class WorkerPool:
         """The process ids of all workers."""
         return [child.pid for worker in self._workers if (child := worker.child) is not None]
 
-    @property
-    def replaced(self) -> int:
-        """How many workers ended before their time."""
-        return sum(worker.replaced for worker in self._workers)
-
-    @property
-    def why_replaced(self) -> str:
-        """Why one of them ended; empty if none did."""
-        return next((worker.why_replaced for worker in self._workers if worker.why_replaced), "")
-
     def close(self) -> None:
         """Kill all workers; unfinished pages fail."""
         self._closed.set()
         for worker in self._workers:
-            worker.kill()
+            if (child := worker.child) is not None:
+                child.kill()
             self._queue.put(None)
         for worker in self._workers:
             worker.thread.join()
 
-    def _add_worker(self) -> str:
-        """Add a worker; returns the reason if the system has no more threads."""
+    def _add_worker(self) -> RuntimeError | None:
+        """Add a worker; returns the error if the system has no more threads."""
         _share_arenas()
-        worker = _Worker(self._options, self._closed)
+        worker = _Worker(self._options, self._closed, self._note_replaced)
         worker.thread = Thread(target=self._serve, args=(worker,), name=self._name, daemon=True)
         try:
             worker.thread.start()
         except RuntimeError as error:
-            return f"the thread that waits for a worker cannot be started: {error}"
+            return error
         self._workers.append(worker)
-        return ""
+        return None
+
+    def _note_replaced(self, why: str) -> None:
+        with self._lock:
+            self.replaced, self.why_replaced = self.replaced + 1, why
 
     def _serve(self, worker: _Worker) -> None:
         while (queued := self._queue.get()) is not None:
-            self._run(worker, *queued)
-            del queued  # a page may be large
+            content, on_start, future = queued
+            answer: Answer = None
+            if is_wanted := future.set_running_or_notify_cancel():
+                try:
+                    answer = worker.read(content, on_start)
+                except ExtractionError as error:
+                    answer = error
+                except Exception as error:  # nobody may wait forever because of a bug
+                    answer = ExtractionError("method_failed", f"{type(error).__name__}: {error}")
+            with self._lock:
+                self._unfinished -= 1
+            if is_wanted:
+                future.set_result(answer)
+            del queued, content, answer, future  # a page may be large
         worker.end()
-
-    def _run(self, worker: _Worker, content: PageContent, on_start: Callable[[], None], future: Future[Answer]) -> None:
-        answer: Answer = None
-        if is_wanted := future.set_running_or_notify_cancel():
-            try:
-                answer = worker.read(content, on_start)
-            except ExtractionError as error:
-                answer = error
-            except Exception as error:  # nobody may wait forever because of a bug
-                answer = ExtractionError("method_failed", f"{type(error).__name__}: {error}")
-        with self._lock:
-            self._unfinished -= 1
-        if is_wanted:
-            future.set_result(answer)
 
 
 _QueuedPage = tuple[PageContent, Callable[[], None], "Future[Answer]"]
@@ -147,23 +142,22 @@ _QueuedPage = tuple[PageContent, Callable[[], None], "Future[Answer]"]
 class _Worker:
     """Reads one page at a time in a child process, and replaces a process that ends before its time.
 
-    One thread sends the pages. Others may only kill.
+    One thread sends the pages. Others may only kill the child.
     """
 
     thread: Thread
 
-    def __init__(self, options: ReadingOptions, closed: Event) -> None:
+    def __init__(self, options: ReadingOptions, closed: Event, note_replaced: Callable[[str], None]) -> None:
         self.child: subprocess.Popen[bytes] | None = None
-        self.replaced = 0
-        self.why_replaced = ""
         self._options = options
         self._closed = closed
+        self._note_replaced = note_replaced
 
     def read(self, content: PageContent, on_start: Callable[[], None]) -> Answer:
         """Read a page. Raises ExtractionError.
 
-        A page whose process dies gets a second process: somebody else may have killed the first one, or the system, for
-        want of memory.
+        A page gets a second process if the first one dies: somebody else may have killed it, or the system, for want of
+        memory.
         """
         seconds = self._options.seconds
         for _ in range(2):
@@ -187,19 +181,14 @@ class _Worker:
             return cast(Answer, answer)
         raise ExtractionError("too_large", "the worker that read it died twice")
 
-    def kill(self) -> None:
-        """Kill the process."""
-        if (child := self.child) is not None:
-            child.kill()
-
     def end(self) -> None:
         """Kill the process, and wait for its end."""
         if (child := self.child) is None:
             return
         child.kill()
-        for pipe in _pipes(child):
+        for pipe in (child.stdin, child.stdout):
             with suppress(OSError):  # bytes that the process has not read
-                pipe.close()
+                cast(BinaryIO, pipe).close()
         child.wait()
         self.child = None
 
@@ -231,19 +220,14 @@ class _Worker:
         return child
 
     def _replace(self, why: str) -> None:
-        self.replaced, self.why_replaced = self.replaced + 1, why
+        self._note_replaced(why)
         self.end()
 
 
 def _exchange(child: subprocess.Popen[bytes], message: Any) -> Any:
     """Send a message, and wait for the answer. Raises an error of ``_BROKEN``."""
-    stdin, stdout = _pipes(child)
-    send(stdin, message)
-    return receive(stdout)
-
-
-def _pipes(child: subprocess.Popen[bytes]) -> tuple[BinaryIO, BinaryIO]:
-    return cast(BinaryIO, child.stdin), cast(BinaryIO, child.stdout)
+    send(cast(BinaryIO, child.stdin), message)
+    return receive(cast(BinaryIO, child.stdout))
 
 
 def _crawl_over() -> ExtractionError:
@@ -269,28 +253,29 @@ def read_ahead(
     """
     ahead: deque[tuple[InputRecord, Future[Answer] | None, int]] = deque()
     ahead_size, error = 0, None
-    records = iter(records)
-    while True:
-        while error is None and len(ahead) < _MOST_RECORDS and ahead_size < _MOST_BYTES:
-            try:
-                record = next(records)
-            except Exception as raised:  # StopIteration too
-                error = raised
-                break
+
+    def take() -> tuple[InputRecord, Answer | None]:
+        nonlocal ahead_size
+        record, answer, size = ahead.popleft()
+        ahead_size -= size
+        return record, answer.result() if answer is not None else None
+
+    try:
+        for record in records:
             content = content_of(record) if isinstance(record, Entry) else None
             if content is not None and first_pages > 0:
                 first_pages -= 1
                 content = None
             ahead.append((record, pool.submit(content), content.size) if content else (record, None, 0))
             ahead_size += ahead[-1][2]
-        if not ahead:
-            if isinstance(error, StopIteration):
-                return
-            assert error is not None
-            raise error
-        record, answer, size = ahead.popleft()
-        ahead_size -= size
-        yield record, answer.result() if answer is not None else None
+            while ahead and (len(ahead) >= _MOST_RECORDS or ahead_size >= _MOST_BYTES):
+                yield take()
+    except Exception as raised:
+        error = raised
+    while ahead:
+        yield take()
+    if error is not None:
+        raise error
 
 
 @cache

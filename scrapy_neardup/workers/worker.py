@@ -3,8 +3,8 @@
 It starts as ``python -c`` with the import paths as arguments, and imports nothing of the program that started it. A
 question is the content of a page, an answer the page and whether the process has become too large.
 
-A message is JSON with bytes behind it. Nothing is pickled, because a process that read hostile HTML answers: only
-values of the kinds in ``_KINDS`` are made of a message.
+A message is JSON, and the bytes of a page behind it. Nothing is pickled, because a process that read hostile HTML
+answers: a message makes only objects of the classes in ``_KINDS``.
 """
 
 from __future__ import annotations
@@ -15,20 +15,16 @@ import os
 import signal
 import struct
 import sys
-from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import partial
 from importlib import import_module
-from io import BytesIO
-from operator import attrgetter
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import Answer, Extractor, HtmlReader, PageContent
-from scrapy_neardup.page.item import ItemMetadata
 from scrapy_neardup.page.limits import MAX_TEXT
 
 #: Seconds that a page may take by default.
@@ -55,32 +51,31 @@ class ReadingOptions:
         return not self.extractor.startswith("__main__.")
 
 
-#: The lengths of a message's JSON and bytes.
+#: The lengths of a message's JSON and of the bytes behind it.
 _LENGTHS = struct.Struct(">QQ")
-#: Codecs of longer strings. UTF-16 takes a third of the time of UTF-8 for Chinese.
-_ASCII, _WIDE = ("ascii", "strict"), ("utf-16-le", "surrogatepass")
-_LONG = 100
-
-
-def _values_of(kind: type) -> Callable[[Any], Iterable[Any]]:
-    """Return the function that returns the fields of an object, as its class takes them."""
-    if kind is ExtractionError:
-        return lambda error: (error.reason, str(error))
-    return tuple if issubclass(kind, tuple) else attrgetter(*(one.name for one in fields(cast(Any, kind))))
-
-
-#: The classes whose objects may be sent, by name.
-_KINDS = {kind.__name__: kind for kind in (tuple, Page, PageContent, ItemMetadata, ExtractionError, ReadingOptions)}
-_VALUES = {name: _values_of(kind) for name, kind in _KINDS.items()}
+#: The classes whose objects may be sent. The metadata of an item stays with the process that has the item.
+_KINDS: dict[str, Any] = {kind.__name__: kind for kind in (Page, PageContent, ExtractionError, ReadingOptions)}
 
 
 def send(pipe: BinaryIO, value: Any) -> None:
     """Write a message. Raises OSError, and TypeError for a value that no message holds."""
-    parts = list[bytes]()
-    head = json.dumps(_pack(value, parts)).encode()
-    pipe.write(_LENGTHS.pack(len(head), sum(map(len, parts))) + head)
-    for part in parts:
-        pipe.write(part)
+    content = b""
+
+    def encode(one: Any) -> dict[str, list[Any]]:
+        nonlocal content
+        name = type(one).__name__
+        if isinstance(one, bytes) and not content:
+            content = one
+            return {name: []}
+        if _KINDS.get(name) is not type(one):
+            raise TypeError(f"{name} cannot be sent to another process")
+        if isinstance(one, ExtractionError):
+            return {name: [one.reason, str(one)]}
+        return {name: [getattr(one, field.name) for field in fields(one) if field.name != "metadata"]}
+
+    head = json.dumps(value, default=encode).encode()
+    pipe.write(_LENGTHS.pack(len(head), len(content)) + head)
+    pipe.write(content)
     pipe.flush()
 
 
@@ -88,9 +83,16 @@ def receive(pipe: BinaryIO) -> Any:
     """Read a message. Raises EOFError if there is none or only a part of it, ValueError if it is malformed."""
     lengths = _LENGTHS.unpack(_read(pipe, _LENGTHS.size))
     head, content = (_read(pipe, length) for length in lengths)
+
+    def decode(found: dict[str, Any]) -> Any:
+        [(name, values)] = found.items()
+        if name == "bytes":
+            return content
+        return _KINDS[name](*(tuple(one) if isinstance(one, list) else one for one in values))
+
     try:
-        return _unpack(json.loads(head), BytesIO(content))
-    except (TypeError, KeyError, IndexError, AttributeError, RecursionError) as error:
+        return json.loads(head, object_hook=decode)
+    except (TypeError, KeyError, RecursionError) as error:
         raise ValueError(f"a message is malformed: {error}") from None
 
 
@@ -99,35 +101,6 @@ def _read(pipe: BinaryIO, length: int) -> bytes:
     if len(found) < length:
         raise EOFError
     return found
-
-
-def _pack(value: Any, parts: list[bytes]) -> Any:
-    """Return a value as plain data; long strings and bytes go to ``parts``, in their order."""
-    if value is None or isinstance(value, (int, float)) or (isinstance(value, str) and len(value) < _LONG):
-        return value
-    if isinstance(value, str):
-        codec = _ASCII if value.isascii() else _WIDE
-        parts.append(value.encode(*codec))
-        return [codec[0], len(parts[-1])]
-    if isinstance(value, bytes):
-        parts.append(value)
-        return ["bytes", len(value)]
-    name = type(value).__name__
-    if _KINDS.get(name) is not type(value):
-        raise TypeError(f"{name} cannot be sent to another process")
-    return [name, [_pack(one, parts) for one in _VALUES[name](value)]]
-
-
-def _unpack(packed: Any, content: BinaryIO) -> Any:
-    if type(packed) is not list:
-        return packed
-    name, values = packed
-    if name in (_ASCII[0], _WIDE[0]):
-        return _read(content, values).decode(*(_ASCII if name == _ASCII[0] else _WIDE))
-    if name == "bytes":
-        return _read(content, values)
-    unpacked = [_unpack(one, content) for one in values]
-    return tuple(unpacked) if name == "tuple" else _KINDS[name](*unpacked)
 
 
 #: Bytes that a worker may use beyond those of its start. A page that needs more is too large.

@@ -271,96 +271,65 @@ def test_a_text_does_not_change_while_others_are_made_of_it() -> None:
 
 FORM = tuple(FORMS[0])
 DRAWN = KEYED.drawn
-
-
-WRONG: dict[str, list[tuple[Any, ...]]] = {
-    "hash_texts": [
-        (bytes(65), ["text"]),
-        ("text", ["text"]),
-        (KEYED.secret, ("text",)),
-        (KEYED.secret, ["text", None]),
-    ],
-    "folded": [("no table", "text")],
-    "letters": [(None, "text"), (KNOWN, b"text")],
-    "lexicon": [
-        (b"word 1", "", 1),
-        ("", b"word 1", 1),
-        ("", "word 1", -1),
-        ("word 1\nword one\n", "", 2),
-        ("", "word\n", 1),
-        ("", "word " + 500 * "1", 1),
-        (10_000 * "a" + " 1", "", 1),
-        ("", "".join(f"word {number}\n" for number in range(2**15)), 2**15),
-    ],
-    "words": [
-        (KNOWN, b"text", LEXICON, True, 4, True),
-        (KNOWN, "text", KNOWN, True, 4, True),
-        (KNOWN, "text", LEXICON, True, -1, True),
-        (KNOWN, "text", {}, True, 4, True),
-    ],
-    "cut_text": [
-        (KNOWN, "text", bytes(65)),
-        (CUT, "text", KEYED.secret),
-        (KNOWN, b"text", KEYED.secret),
-    ],
-    "cut_without": [(CUT, (1,)), (CUT, ["text"]), (None, [1])],
-    "cut_strings": [("text", False), (KNOWN, True)],
-    "cut_hashes": [(CUT, -1), (KNOWN, 1)],
-    "cut_title": [
-        (CUT, KNOWN, ["渡口"] * 65, *DRAWN, 0xFFFFFC, 2, 8, 9),
-        (CUT, KNOWN, ["渡口", 1], *DRAWN, 0xFFFFFC, 2, 8, 9),
-        (CUT, KNOWN, ("渡口",), *DRAWN, 0xFFFFFC, 2, 8, 9),
-        (CUT, KNOWN, ["渡口"], *DRAWN, 0xFFFFFC, 2, 33, 9),
-        (CUT, KNOWN, ["渡口"], *DRAWN, 0xFFFFFC, 2, 8, -1),
-        (CUT, KNOWN, ["渡口"], 1, "text", 0xFFFFFC, 2, 8, 9),
-    ],
-    "cut_lacking": [
-        (CUT, 2, 8, *DRAWN, 1, [1] * 257),
-        (CUT, 2, 8, *DRAWN, 1, (1,)),
-        (CUT, 2, 1, *DRAWN, 1, [1]),
-        (CUT, 0, 1, *DRAWN, 1, [1]),
-        ("text", 2, 8, *DRAWN, 1, [1]),
-    ],
-    "cut_sketch": [
-        ("text", *DRAWN, FORM),
-        (CUT, *DRAWN, list(FORM)),
-        (CUT, *DRAWN, FORM[1:]),
-        (CUT, *DRAWN, (*FORM[1:], "text")),
-        *((CUT, *DRAWN, (*FORM[:at], -1, *FORM[at + 1 :])) for at in range(len(FORM))),
-        *((CUT, *DRAWN, (*FORM[:at], 3, *FORM[at + 1 :])) for at in (1, 2)),
-        *((CUT, *DRAWN, (*FORM[:at], 9999, *FORM[at + 1 :])) for at in (1, 5, 7, 8, 9, 10)),
-    ],
-    "count_page": [
-        (bytes(4), False, 1, 1, 1, 1, TABLE, "text", TABLE),
-        (bytes(4), False, 2, 1, 1, 1, TABLE, 1, TABLE[:222]),
-        (bytes(4), False, 0, 1, 1, 1, TABLE, 1, TABLE),
-        (bytes(4), False, 2**16 + 1, 1, 1, 1, TABLE, 1, TABLE),
-        (bytes(4), False, 2**62, 1, 1, 1, TABLE, 1, TABLE),
-        ([1], False, 1, 1, 1, 1, TABLE, 1, TABLE),
-        (bytes(3), False, 1, 1, 1, 1, TABLE, 1, TABLE),
-        (bytes(4), False, 1, 1, 1, 1, TABLE, None, bytes(TABLE)),
-    ],
-    "are_common": [
-        (bytes(4), 1, 1, 1, 1, 16, TABLE, 22, TABLE[4:]),
-        (bytes(4), 1, 1, 1, 1, 16, TABLE, 22, bytearray()),
-        (bytes(4), 1, 1, 1, 1, 16, TABLE, -1, TABLE),
-        (bytes(5), 1, 1, 1, 1, 16, TABLE, 22, TABLE),
-    ],
+#: Arguments that each function takes.
+RIGHT: dict[str, tuple[Any, ...]] = {
+    "hash_texts": (KEYED.secret, ["text"]),
+    "folded": (KNOWN, "text"),
+    "letters": (KNOWN, "text"),
+    "lexicon": ("word 1\n", "word 1\n", 2),
+    "words": (KNOWN, "text", LEXICON, True, 4, True),
+    "cut_text": (KNOWN, "text", KEYED.secret),
+    "cut_without": (CUT, [1]),
+    "cut_strings": (CUT, False),
+    "cut_hashes": (CUT, 1),
+    "cut_sketch": (CUT, *DRAWN, FORM),
+    "cut_title": (CUT, KNOWN, ["渡口"], *DRAWN, 0xFFFFFC, 2, 8, 9),
+    "cut_lacking": (CUT, 2, 8, *DRAWN, 1, [1]),
+    "fingerprint64": (b"bytes",),
+    "are_common": (bytes(4), 1, 1, 1, 1, 16, TABLE, 22, TABLE),
+    "count_page": (bytes(4), False, 1, 1, 1, 1, TABLE, 1, TABLE),
 }
+#: Of a function, values that are out of bounds, by the place of the argument.
+WRONG: list[tuple[str, dict[int, Any]]] = [
+    *(("hash_texts", {0: bytes(65)}), ("hash_texts", {1: ["text", None]}), ("cut_text", {2: bytes(65)})),
+    *(("lexicon", {2: -1}), ("lexicon", {1: "word\n"}), ("lexicon", {0: "word 1\nword one\n"})),
+    *(("lexicon", {1: f"word {500 * '1'}"}), ("lexicon", {0: f"{10_000 * 'a'} 1"})),
+    ("lexicon", {1: "".join(f"word {number}\n" for number in range(2**15)), 2: 2**15}),
+    *(("words", {2: KNOWN}), ("words", {4: -1}), ("cut_text", {0: CUT}), ("cut_without", {1: ["text"]})),
+    *(("cut_strings", {0: KNOWN}), ("cut_hashes", {0: KNOWN}), ("cut_hashes", {1: -1})),
+    *(("cut_sketch", {3: FORM[1:]}), *(("cut_sketch", {3: (*FORM[:n], -1, *FORM[n + 1 :])}) for n in range(11))),
+    *(("cut_sketch", {3: (*FORM[:n], 3, *FORM[n + 1 :])}) for n in (1, 2)),
+    *(("cut_sketch", {3: (*FORM[:n], 9999, *FORM[n + 1 :])}) for n in (1, 2, 5, 7, 8, 9, 10)),
+    *(
+        ("cut_title", {2: ["渡口"] * 65}),
+        ("cut_title", {2: ["渡口", 1]}),
+        ("cut_title", {7: 33}),
+        ("cut_title", {8: -1}),
+    ),
+    *(("cut_lacking", {6: [1] * 257}), ("cut_lacking", {2: 1}), ("cut_lacking", {1: 0, 2: 1})),
+    *(("count_page", {2: in_block}) for in_block in (0, 2**16 + 1, 2**62)),
+    *(("count_page", {2: 2, 8: TABLE[:222]}), ("count_page", {0: bytes(3)}), ("are_common", {0: bytes(5)})),
+    *(("are_common", {8: TABLE[4:]}), ("are_common", {8: bytearray()}), ("are_common", {7: -1})),
+]
 
 
-@pytest.mark.parametrize("function", WRONG)
-def test_wrong_arguments_are_errors(kernels: Kernels, function: str) -> None:
-    for arguments in WRONG[function]:
+def test_wrong_arguments_are_errors(kernels: Kernels) -> None:
+    assert {*RIGHT} | {"characters"} == {name for name in vars(Kernels) if name.islower() and name[0] != "_"}
+    calls: list[tuple[str, dict[int, Any]]] = [*((name, {}) for name in RIGHT), *WRONG]
+    # Anything is true or false.
+    calls += [
+        (name, {n: object()}) for name, right in RIGHT.items() for n in range(len(right)) if right[n] not in (0, 1)
+    ]
+    for name, changes in calls:
+        arguments = [changes.get(place, one) for place, one in enumerate(RIGHT[name])]
+        if not changes:
+            getattr(kernels, name)(*arguments)
+            continue
         with pytest.raises((TypeError, ValueError, OverflowError, BufferError)):
-            getattr(kernels, function)(*arguments)
-
-
-@pytest.mark.parametrize("function", [name for name in vars(Kernels) if name.islower() and not name.startswith("_")])
-def test_a_wrong_number_of_arguments_is_an_error(kernels: Kernels, function: str) -> None:
-    for arguments in ((), (None,) * 30):
-        with pytest.raises(TypeError, match="takes exactly"):
-            getattr(kernels, function)(*arguments)
+            getattr(kernels, name)(*arguments)
+        for number in ([], [None] * 30):
+            with pytest.raises(TypeError, match="takes exactly"):
+                getattr(kernels, name)(*number)
 
 
 def test_an_error_while_characters_are_described_goes_through(kernels: Kernels) -> None:

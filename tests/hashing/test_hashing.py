@@ -11,7 +11,6 @@ import pytest
 
 from scrapy_neardup.hashing import HASH_NAME, compiled, farmhash, fingerprint64, mix64
 from scrapy_neardup.hashing.farmhash import python_fingerprint
-from tests.processes import answer_with_hash_seed
 
 FINGERPRINTS: dict[str, int] = {
     "": 0x9AE16A3B2F90404F,
@@ -68,16 +67,6 @@ def test_it_is_the_fingerprint_of_farmhash() -> None:
     library = pytest.importorskip("farmhash", reason="pyfarmhash has no wheel here.")
     for data in make_strings(1000):
         assert python_fingerprint(data) == library.fingerprint64(data), data.hex()
-
-
-def test_another_process_with_another_hash_seed_finds_the_same() -> None:
-    code = (
-        "import json, sys; import numpy as np; from scrapy_neardup.hashing import fingerprint64, mix64;"
-        "texts, values = json.load(sys.stdin);"
-        "print(json.dumps([[fingerprint64(one) for one in texts], mix64(np.array(values, np.uint64)).tolist()]))"
-    )
-    found = answer_with_hash_seed("4711", code, [list(FINGERPRINTS), list(MIXED)])
-    assert found == [list(FINGERPRINTS.values()), list(MIXED.values())]
 
 
 def test_the_hash_has_a_name_and_takes_a_lone_surrogate_for_a_question_mark() -> None:

@@ -252,7 +252,7 @@ def test_a_feed_of_html_and_one_that_comes_later(tmp_path: Path, sqlite: str, mi
     body = "".join(f"<p>{one}.</p>" for one in BAKERY)
     feed = tmp_path / "pages.csv"
     feed.write_text(f'link,page\n{BREAD},"<title>Sisters buy the bakery</title>{body}"\n', encoding="utf-8")
-    pages, newer = migrate(new, "--from", feed, "--url", "link", "--html", "page", **MINHASH)
+    pages, newer = migrate(new, "--from", feed, NEARDUP_FIELDS={"url": "link", "html": "page"}, **MINHASH)
     assert pages == {"feed": 1, "url": 5, "copy": 1, "unjudged": 1}
     said = {verdict.url: verdict.headline for verdict in crawl(newer, **MINHASH)}
     assert (said[BREAD], said[PEAR], said[SAME]) == ("unchanged", "updated", "duplicate (identical)")

@@ -181,7 +181,7 @@ DAMAGES: dict[str, tuple[str, Mutation, float]] = {
     "pages of zeros": ("sqlite", overwrite(0.1, 0.25, 0.45, 0.75), 0.85),
     "a page scribbled over": ("sqlite", overwrite(0.6, noise=True), 0.95),
     "pages scribbled over": ("sqlite", overwrite(0.1, 0.3, 0.45, 0.6, 0.93, noise=True), 0.8),
-    "end cut": ("sqlite", cut(0.97), 0.85),
+    "end cut": ("sqlite", cut(0.97), 0.8),
     "end cut, and the secret with it": ("sqlite", cut(0.9013), 0),
 }
 

@@ -6,8 +6,6 @@ import random
 import re
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.cascade.method import Cascade
@@ -112,21 +110,26 @@ def test_a_form_that_is_filled_in_with_other_numbers_is_another_page() -> None:
         assert judged(new, OLD, by_numbers=0.0).duplicate == (judged(new, OLD).similarity >= 0.7), seed
 
 
+def test_pages_in_one_form_with_other_numbers_in_title_and_text_are_two() -> None:
+    text, other = scattered(REPORT, 0.9, 1), filled_in(scattered(REPORT, 0.9, 1), 0.3, 1)
+    for new, title, site, numbers in [
+        (other, "浮桥通车第 8 期", SITE, 0.6),
+        (other, "浮桥通车第 8 期", "", 0.6),
+        (other, "浮桥通车第 8 期", "hill.example", 0.0),
+        (text, "浮桥通车第 8 期", SITE, 0.0),
+    ]:
+        pair = on_site(new, title, site), on_site(REPORT, "浮桥通车第 7 期")
+        assert seen(*pair)[1] == numbers
+        assert judged(*pair).duplicate is (numbers == 0), (title, site)
+    pair = on_site(other, "浮桥通车第 7 期"), on_site(REPORT, "浮桥通车第 7 期")
+    assert judged(*pair).duplicate
+
+
 def test_between_sites_and_under_one_title_longer_texts_may_hold_other_numbers() -> None:
     new = filled_in(scattered(REPORT, 0.78, 1), 0.7, 1)
     assert seen(on_site(new, site="hill.example"), OLD)[1] == 0.0
     assert seen(on_site(new, TITLES[0]), OLD)[1] == 0.0
     assert seen(on_site(new), OLD)[1] > 0.0
-
-
-NUMBER = st.integers(0, 2**16 - 1)
-
-
-@given(st.frozensets(NUMBER, max_size=12), NUMBER, st.sampled_from([1, 400, 401, 9000]))
-def test_what_is_packed_is_unpacked(some: frozenset[int], all_of_them: int, shingles: int) -> None:
-    whole = Numbers(some, all_of_them, True) if shingles > 400 and some else Numbers(some, is_long=shingles > 400)
-    packed = whole.pack() if some else b""
-    assert Numbers.unpack(tuple(packed[at] << 8 | packed[at + 1] for at in range(0, len(packed), 2)), shingles) == whole
 
 
 #: The default one.

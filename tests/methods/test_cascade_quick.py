@@ -1,90 +1,18 @@
-"""Pages compared by their sketches alone: equal bytes, and pages that a few bytes refuse."""
+"""Pages that a few bytes of their sketches refuse."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-import numpy as np
-import numpy.typing as npt
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.methods import make_method
-from scrapy_neardup.methods.base import IsCommon
-from scrapy_neardup.methods.cascade.features import Ruling, compare_on_site, compare_same_lines
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.rules import Bound
-from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Lines
-from scrapy_neardup.methods.literature.pieces import NSHash
-from scrapy_neardup.model import Fingerprint, Likeness, Page, SiteCounts
-from scrapy_neardup.state.opening import memory_state
-from tests.build import story
+from scrapy_neardup.methods.cascade.sketch import HEAD
+from scrapy_neardup.model import Fingerprint, Page
 from tests.methods.cascade_pages import BELL, DEFAULTS, FERRY, LIGHTHOUSE, MILL, NONE, SECOND_FERRY, page, unpacked
-
-Sentences = npt.NDArray[np.uint32]
-
-
-@dataclass
-class Known:
-    """A site whose sentences stood on as many pages as their fingerprints end in."""
-
-    many: int
-
-    def pages(self) -> int:
-        return self.many
-
-    def forms(self) -> float:
-        return 0.0
-
-    def stood_on(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
-        return (sentences % 5).astype(np.uint16)
-
-    def is_own(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
-        return np.zeros(len(sentences), np.bool_)
-
-    is_common = is_own
-
-
-NUMBERS = st.integers(0, 2**32 - 1)
-LINES = st.builds(
-    Lines, st.frozensets(NUMBERS, max_size=3), st.dictionaries(NUMBERS, st.integers(1, 255), max_size=MAX_LINES)
-)
-
-
-@given(LINES, st.builds(Known, st.integers(0, 20)))
-def test_equal_lines_on_one_site_are_compared_as_two_pages(lines: Lines, counts: Known) -> None:
-    again, compared = compare_same_lines(lines, counts), compare_on_site(lines, lines, counts, same_article=True)
-    assert (again.ruling is Ruling.DIFFERENT) is (compared.ruling is Ruling.DIFFERENT)
-    assert (again.shared, again.new, again.old) == (compared.shared, 0, 0)
-
-
-def test_the_sketch_is_the_one_that_the_page_would_have() -> None:
-    for site in ["a.example", "b.example"]:
-        store = memory_state({})
-        method = make_method("cascade", {}).with_hashes(store.hashes)
-        lines = "\n".join(story(1, 14))
-        page = Page(
-            "http://a.example/", "渡口", text=lines, main=lines, headline="渡口", reader="article", site="a.example"
-        )
-        again = method.compare_same_bytes(method.fingerprint(page).sketch, site, store.on_site(site))
-        here = method.fingerprint_own(replace(page, site=site), store.on_site(site).is_common, store.on_site(site))
-        assert again is not None, site
-        assert again[1] == here.sketch, site
-        assert again[0] == method.compare(here, method.fingerprint(page).sketch, frozenset()), site
-        assert again[0].likeness is Likeness.IDENTICAL, site
-
-
-def test_a_user_method_with_its_own_guard_reads_equal_pages() -> None:
-    class Own(NSHash):
-        def fingerprint_own(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
-            return super().fingerprint_own(page, is_common, site)
-
-    counts = memory_state({}).on_site("a.example")
-    for method, is_known in ((make_method("nshash", {}), True), (Own(), False)):
-        sketch = method.fingerprint(Page("http://a.example/", text="".join(story(1, 14)))).sketch
-        assert (method.compare_same_bytes(sketch, "a.example", counts) is not None) is is_known
-
 
 TEXTS = (FERRY, BELL, SECOND_FERRY, LIGHTHOUSE, MILL)
 TITLES = ("", "新渡口清晨开航", "铜钟又响了", "The mill of 1874")
@@ -112,9 +40,10 @@ def test_refused_pages_have_nothing_alike(new: Page, old: Page, parameters: Casc
     method = Cascade(parameters)
     made, earlier = method.fingerprint(new), method.fingerprint(old)
     if has_whole:  # as if some of it were boilerplate: the sketch of all is that of the earlier page
-        sketch = unpacked(made.sketch)
-        sketch.whole = sketch.shingles + unpacked(earlier.sketch).shingles
-        made = replace(made, sketch=sketch.pack(), whole=unpacked(earlier.sketch).minwise)
+        head = list(HEAD.unpack_from(made.sketch))
+        head[4] = head[5] + unpacked(earlier.sketch).shingles
+        packed = HEAD.pack(*head) + made.sketch[HEAD.size :]
+        made = replace(made, sketch=packed, whole=unpacked(earlier.sketch).minwise)
     if not method.may_be_alike(made, earlier.sketch):
         assert is_nothing(method, made, earlier.sketch)
 

@@ -33,7 +33,19 @@ def test_one_sentence_in_other_words_is_a_copy_between_sites_or_with_the_profile
         assert judged(new, earlier).duplicate is is_copy, (here, there)
         assert judged(new, earlier, **posts).duplicate
     assert not judged(page(later, "The barge"), page(first, "The barge")).duplicate, "one title may be that of a form"
+    headline = "Coal barge free and on its way to the upper lock"
+    for title, other, is_copy in [
+        (headline, headline, True),
+        (headline, f"{headline}: Tern", True),
+        (headline, f"{headline}, 12 days late", True),
+        (f"{headline} after 14 days", f"{headline} after 12 days", False),
+        # A form has a title of few words, or one that its text does not tell.
+        ("Coal barge free", "Coal barge free", False),
+        ("Short notice of the day for our readers", "Short notice of the day for our readers", False),
+    ]:
+        assert judged(page(later, other), page(first, title)).duplicate is is_copy, (title, other)
     for one, low, high in NUMBERED:
+        assert not judged(page(one.format(low), headline), page(one.format(high), headline)).duplicate
         assert not judged(page(one.format(low), ""), page(one.format(high), ""), **posts).duplicate
     named = page(later, "harbour office"), page(first, "barge says")
     assert judged(*named, **posts).duplicate is False

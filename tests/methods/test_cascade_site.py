@@ -12,8 +12,8 @@ from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.methods.cascade.features import Headlines, Ruling, SiteEvidence, compare_on_site
 from scrapy_neardup.methods.cascade.method import Cascade
+from scrapy_neardup.methods.cascade.site import Headlines, Ruling, SiteEvidence, compare_on_site
 from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Lines
 from scrapy_neardup.model import Kind, Page, SiteCounts, Verdict
 from scrapy_neardup.page.extraction import extract
@@ -103,7 +103,7 @@ def test_one_article_under_several_addresses_is_dropped_on_the_first_pages_of_a_
 def test_the_evidence_is_told_with_the_share_that_differs() -> None:
     for shared, new, old, differing in [(0, 0, 0, 0), (5, 0, 0, 0), (0, 1, 0, 1), (60, 20, 40, 0.4), (60, 40, 20, 0.4)]:
         assert SiteEvidence(SAME, shared, new, old, 8).different_share == differing
-    said = SiteEvidence(ALIKE, 12, 34, 56, 78).sentence()
+    said = str(SiteEvidence(ALIKE, 12, 34, 56, 78))
     assert all(figure in said for figure in ("12 letters", "34 more", "56", "78 known pages", "headlines are alike"))
 
 

@@ -170,6 +170,8 @@ def test_every_part_of_an_item_title_counts_on_a_site() -> None:
     one = replace(one, text=one.text.replace("今后我们还会", "接下来几个月里我们的小组都会"))
     assert not judged(one, other).duplicate
     assert "two things" in explained(one, other).decision
+    # Of an unknown site the names of both parts speak for a form.
+    assert values(explained(replace(one, site=""), replace(other, site="")))["form"] == 1.0
 
 
 # The number of an article in its URL

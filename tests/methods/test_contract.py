@@ -300,7 +300,7 @@ def test_unknown_and_incomplete_methods_are_refused() -> None:
     with pytest.raises(SettingsError, match="There is no method 'magic'") as refused:
         make_method("magic", {})
     assert all(name in str(refused.value) for name in METHODS)
-    with pytest.raises(SettingsError, match="lacks name, version, parameters_type, agreement, signature"):
+    with pytest.raises(SettingsError, match="lacks name, parameters_type, signature"):
         make_method("scrapy_neardup.methods.literature.base.PublishedMethod", {})
 
 

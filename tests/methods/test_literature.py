@@ -24,8 +24,7 @@ from scrapy_neardup.methods.literature.pieces import equal_pieces, longest_piece
 from scrapy_neardup.methods.literature.terms import rarest, term_profile, weight_difference
 from scrapy_neardup.methods.literature.vectors import cosine, prefix, vector
 from scrapy_neardup.model import Comparison, Fingerprint, Page
-from scrapy_neardup.text.lexicon import Lexicon
-from scrapy_neardup.text.lexicon import lexicon as read_lexicon
+from scrapy_neardup.text.lexicon import Lexicon, read_lexicon
 from scrapy_neardup.text.normalize import normalize
 
 NONE: frozenset[int] = frozenset()

@@ -18,7 +18,7 @@ from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.methods.base import Parameters, choice, file, flag, names, nothing_is_common, number, option, whole
 from scrapy_neardup.model import Page
 from scrapy_neardup.state.recipe import check_recipe, fits, pack_recipe
-from scrapy_neardup.text.lexicon import stop_words
+from scrapy_neardup.text.lexicon import read_stop_words
 from tests.methods.test_contract import EDGES, PAGES, made
 
 LEXICON = Path(__file__).with_name("lexicon.txt")
@@ -129,7 +129,7 @@ class Sample(Parameters):
     sort: str = choice("a", "a", "b")
     some: str = names("a", "a", "b", "c")
     on: bool = flag(default=True)
-    words: str = file("a list of words", stop_words)
+    words: str = file("a list of words", read_stop_words)
 
 
 def make_sample(given: dict[str, Any]) -> Sample:

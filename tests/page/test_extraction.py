@@ -84,6 +84,7 @@ def test_the_description_is_read() -> None:
         ("<meta property='og:description' content='The ferry is late'>", "The ferry is late"),
         ("<meta property='og:description' content='b'><meta name='description' content='a'>", "a"),
         ("<meta name=description content=a><meta name=description content=b>", "a"),
+        ("<meta name=description content=' '><meta name=description content=a>", "a"),
         ("<meta name=description>", ""),
     ]:
         assert parse_head(f"<head>{html}</head>", URL).description == description

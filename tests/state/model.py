@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 import pytest
 
 from scrapy_neardup.state import boilerplate, sentence_counts
-from scrapy_neardup.state.journal import RolledBack
+from scrapy_neardup.state.journal import UnsealedPages
 
 
 class Numbered(Protocol):
@@ -81,8 +81,8 @@ class Pages(Generic[P]):
                 if names == id:
                     self.unsealed[later] = generation, replaced
 
-    def take_back(self) -> RolledBack:
-        told = RolledBack(len(self.unsealed), tuple(self.crawls.values()))
+    def take_back(self) -> UnsealedPages:
+        told = UnsealedPages(len(self.unsealed), tuple(self.crawls.values()))
         for id in sorted(self.unsealed, reverse=True):
             self.roll_back(id)
         self.crawls.clear()

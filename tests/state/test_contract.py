@@ -249,7 +249,7 @@ def test_a_record_comes_back_as_it_was(store: PageStore) -> None:
         Record(3, "", 3, 1.0, (), b"\x00"),
         Record(4, "https://例子.测试/路径?问=答&emoji=\U0001f600", 4, 1.0, (5,), b"\xff" * 1024),
         Record(5, "https://example.cn/lone-surrogate-\udc80", 5),
-        Record(6, "https://example.cn/" + "x" * 60_000, 6, 1.0, tuple(range(255)), b"s"),
+        Record(6, "https://example.cn/" + "x" * 16_000, 6, 1.0, tuple(range(255)), b"s"),
         Record(7, URL, 3, 0.0),
         Record(8, URL, 3, 0.0, (), b"sketch", delivered=True),
         Record(9, URL, 3, 1.0, (5,), b"sketch", delivered=True),
@@ -273,13 +273,13 @@ def test_a_record_is_written_as_it_always_was() -> None:
 
 
 def test_a_url_too_long_to_be_kept_whole_can_be_added_and_read(store: PageStore) -> None:
-    for cut in range(3):  # wherever the cut falls in a three-byte character
-        record = make(store, "h" * cut + "页" * 30_000, 4)
+    for character in "页\U0001f600":
+        record = make(store, character * 30_000, 4)
         store.add(record)
         back = store.record(record.id)
         assert back is not None
         assert record.url.startswith(back.url)
-        assert len(back.url) > 20_000
+        assert len(back.url) > 16_000
         assert store.find(record.url) == store.find(back.url) == back
         assert store.last_seen(record.url) > 0
         store.roll_back(0, record.id)
@@ -449,7 +449,7 @@ def test_damaged_counts_are_refused_and_the_state_stays(lasting: Place, key: byt
     kv.close(Changes())
     store = lasting.open()
     assert common(store) == [True] * 3
-    assert store.rolled_back == journal.RolledBack(1, ("killed crawl",))
+    assert store.rolled_back == journal.UnsealedPages(1, ("killed crawl",))
 
 
 def test_counts_of_another_state_are_added_and_written_at_once(lasting: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.expiry import HANDS, Bounds
+from scrapy_neardup.state.expiry import FRONTIER, Bounds
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
 from scrapy_neardup.state.record import Record
@@ -230,6 +230,8 @@ def test_what_is_free_later_than_what_came_after_goes_first(lasting: Place, cloc
 
 def test_a_page_that_arrives_late_expires_with_those_that_came_before_it(store: PageStore, clock: Clock) -> None:
     """Its id is older than the place that the hands have come to."""
+    if store.is_shared:
+        pytest.skip("There an id is as new as those of other crawls.")
     late = Record(store.new_id(), url(0), 0)
     late = Record(late.id, late.url, late.id)
     for number in range(1, 30):
@@ -316,13 +318,13 @@ def test_what_was_deleted_at_the_beginning_is_not_passed_again(lasting: Place, c
         clock.now += HOUR
         put(store, number)
         store.expire(Bounds(5 * HOUR, 10))
-    oldest = next(store.records()).id
+    oldest = next(store.records()).id - HOUR * 10**9
     lows.clear()
     clock.now += HOUR
     put(store, 60)
     store.expire(Bounds(5 * HOUR, 10))
     assert lows
-    assert min(lows) >= oldest
+    assert all(low >= oldest for low in lows if low != layout.last_id(layout.QUEUE))
 
 
 def test_a_clock_that_was_ahead_for_a_while_keeps_no_page_for_ever(store: PageStore, clock: Clock) -> None:
@@ -340,11 +342,10 @@ def test_what_is_said_of_the_hands_must_be_what_was_written(lasting: Place, cloc
     put(store, 1)
     clock.now += 48 * HOUR
     assert steps(store, DAY) == 1
-    packed = store.value(HANDS)
+    packed = store.value(FRONTIER)
     assert packed is not None
-    store.write(Changes({HANDS: packed[:-1]}))
-    store._cursors.moved = False
-    with pytest.raises(StoreDamaged, match="expiry scan"):
+    store.write(Changes({FRONTIER: packed[:-1]}))
+    with pytest.raises(StoreDamaged, match="frontier of its expiry"):
         lasting.reopen(store)
 
 
@@ -354,5 +355,5 @@ def test_without_bounds_nothing_is_written_and_nothing_goes(place: Place, clock:
         put(store, number)
     clock.now += 10**8
     assert steps(store, Bounds()) == 0
-    assert store.value(HANDS) is None
+    assert store.value(FRONTIER) is None
     assert len(known(store)) == 20

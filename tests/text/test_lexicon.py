@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import LexiconNeeded, SettingsError
-from scrapy_neardup.text.lexicon import lexicon
+from scrapy_neardup.text.lexicon import read_lexicon
 
 
 def test_a_file_has_a_word_and_its_weight_in_each_line(tmp_path: Path) -> None:
     path = tmp_path / "words.txt"
     path.write_text("渡口 4.5\nferry 0\r\nkeel 9.25", encoding="utf-8", newline="")
-    found = lexicon(str(path))
+    found = read_lexicon(str(path))
     assert (found.lowest, found.highest) == (0.0, 9.25)
     assert [found.weight(word) for word in ("渡口", "ferry", "unknown")] == [4.5, 0.0, 4.5]
     found.check_language(["ferry", "quay"])
@@ -25,11 +25,11 @@ def test_another_file_is_refused_with_its_fault_and_a_cure(tmp_path: Path, conte
     path.write_bytes(content)
     for wrong in (path, tmp_path, tmp_path / "none"):
         with pytest.raises(SettingsError, match=r"is no usable lexicon: .* in each line, in UTF-8\.$"):
-            lexicon(str(wrong))
+            read_lexicon(str(wrong))
 
 
 def test_in_the_built_in_table_rarer_words_weigh_more_and_unknown_ones_as_the_median() -> None:
-    table = lexicon("")
+    table = read_lexicon("")
     assert table.lowest == table.weight("的") < table.weight("公司") < table.weight("渡口") < table.highest
     assert table.weight("词典里没有的一个词") == sorted(table.idf.values())[len(table.idf) // 2]
 
@@ -49,7 +49,7 @@ def test_in_the_built_in_table_rarer_words_weigh_more_and_unknown_ones_as_the_me
 )
 def test_the_built_in_table_takes_chinese_with_numbers_names_and_code(words: list[str], is_refused: bool) -> None:
     try:
-        lexicon("").check_language(words)
+        read_lexicon("").check_language(words)
     except LexiconNeeded:
         assert is_refused
     else:

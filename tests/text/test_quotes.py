@@ -23,7 +23,6 @@ def test_a_message_is_left_with_its_own_words() -> None:
         f"在 2024年3月4日 10:03，张三 写道：\n> {ASKED}\n{ANSWERED}",
         f"{ANSWERED}\nOn Mon, Mar 4, 2024 at 10:03 AM Ada <ada@a.example> wrote:\n{ASKED}",
         f"{ANSWERED}\n-----Original Message-----\nFrom: Ada\nSent: Monday\nTo: Bob\nSubject: Ferry\n\n{ASKED}",
-        f"-----Original Message-----\nFrom: Ada\nSubject: Ferry\n\n> {ASKED}\n{ANSWERED}",
         f"{ANSWERED}\n---------- 原始邮件 ----------\n发件人: 张三\n发送时间: 2024年3月4日\n主题: 渡口\n{ASKED}",
         f"{ANSWERED}\n发件人：张三\n发送时间：2024年3月4日\n收件人：李四\n主题：渡口\n{ASKED}",
         f"{ANSWERED}\nFrom: Ada\nSent: Monday, 4 March 2024\nTo: Bob\nSubject: Ferry\n{ASKED}",

@@ -11,7 +11,7 @@ import pytest
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.text.lexicon import stop_words
+from scrapy_neardup.text.lexicon import read_stop_words
 from scrapy_neardup.text.normalize import normalize, simplify
 from scrapy_neardup.text.tokens import frequencies, words
 
@@ -64,10 +64,10 @@ def test_without_opencc_the_option_is_refused_with_the_cure() -> None:
 
 
 def test_stop_words_are_ours_or_those_of_a_file(tmp_path: Path) -> None:
-    assert {"的", "我们", "the", "and"} <= stop_words()
+    assert {"的", "我们", "the", "and"} <= read_stop_words()
     path = tmp_path / "stop.txt"
     path.write_bytes("\ufeff渡口\r\nＦerry # a boat\n# nothing\n\n".encode())
-    assert stop_words(str(path)) == {"渡口", "ferry"}
+    assert read_stop_words(str(path)) == {"渡口", "ferry"}
 
 
 def test_stop_words_that_cannot_be_read_say_why(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_stop_words_that_cannot_be_read_say_why(tmp_path: Path) -> None:
     path.write_bytes("渡口".encode("gbk"))
     for wrong in (path, tmp_path / "none.txt"):
         with pytest.raises(SettingsError, match=r"stop words in .* cannot be read .*UTF-8"):
-            stop_words(str(wrong))
+            read_stop_words(str(wrong))
 
 
 def test_frequencies_are_in_order_of_first_occurrence() -> None:

@@ -10,7 +10,7 @@ from scrapy_neardup.methods.base import IsCommon, Method, Parameters, nothing_is
 from scrapy_neardup.methods.cascade.features import MEANINGS
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.reading import TitleWords, Views, read
-from scrapy_neardup.methods.cascade.rules import Bound, PairJudge, compare_same_bytes, move_sketch, score, weights
+from scrapy_neardup.methods.cascade.rules import Bound, PairJudge, score, weights
 from scrapy_neardup.methods.cascade.sketch import Article, Lines, Numbers, Sketch, pack_sketch, sketch_form
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
 from scrapy_neardup.text.marking import shared_sentences
@@ -32,11 +32,11 @@ class Cascade(Method):
     * At middling similarity an edited repost looks like a form filled in for another product. Title words
       (``TitleWords``) and the sites tell them apart: see ``CascadeParameters`` and docs/en/how-it-works/cascade.md.
     * A page from HTML is compared as a whole and by its article. Between sites either may show a copy; within a site
-      own lines and headlines must agree too (see ``features.SiteEvidence``).
+      own lines and headlines must agree too (see ``site.SiteEvidence``).
     """
 
     name: ClassVar[str] = "cascade"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     parameters_type: ClassVar[type[Parameters]] = CascadeParameters
     parameters: CascadeParameters
     threshold: ClassVar[str] = "base"
@@ -59,9 +59,7 @@ class Cascade(Method):
         text, core, is_partial = found.all, found.core, found.is_article_partial
         of_all, of_whole = text.own.sketch(form), text.whole.sketch(form)
         of_core = of_all if core is text or core.own.has_lines_of(text.own) else core.own.sketch(form)
-        site_free = None
-        if text.own is not text.whole and text.own.size < text.site_free.size:
-            site_free = Article.of(text.site_free.sketch(form))
+        has_foreign = text.own is not text.whole and text.own.size < text.site_free.size
         title = TitleWords(found.title, core.own.without(found.headings) if found.headings else core.own)
         packed = pack_sketch(
             (
@@ -77,9 +75,9 @@ class Cascade(Method):
             self._all_sentences(found) if of_all.shingles < p.short else _low_halves(of_all.longest[: p.max_sentences]),
             Numbers.encode(core.own, of_core, of_all.shingles, p.max_numbers),
             title.encode(p.max_title_words),
-            bytes((len(of_core.ends) // 2,)) + of_core.ends,
+            of_core.ends,
             Lines.encode(text.own, found.headlines) if page.reader else b"",
-            Article.of(of_core).pack() if is_partial else b"",
+            Article.encode(of_core) if is_partial else b"",
         )
         keys = self._about_keys(page, found)
         if "sentences" in self._families:
@@ -97,7 +95,7 @@ class Cascade(Method):
             text.own.size,
             site,
             found.boilerplate,
-            site_free.pack() if site_free else b"",
+            Article.encode(text.site_free.sketch(form)) if has_foreign else b"",
             title,
             len(found.quotes),
         )
@@ -124,8 +122,7 @@ class Cascade(Method):
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         pair = self.judge(new, old, common)
-        decision = pair.decision()
-        duplicate, identical = decision.duplicate, False
+        duplicate, identical = pair.decision().duplicate, False
         similarity, containment, likeness = 1.0, 1.0, Likeness.IDENTICAL if duplicate else None
         if pair.same_article:
             identical = pair.new.title == pair.earlier.title and not pair.has_grown()
@@ -136,11 +133,6 @@ class Cascade(Method):
             *(similarity, containment, duplicate, duplicate and pair.is_certain, identical, likeness),
             *(pair.same_site, pair.in_form),
         )
-
-    def compare_same_bytes(self, sketch: bytes, site: str, counts: SiteCounts) -> tuple[Comparison, bytes] | None:
-        known, here = self._unpack(sketch), self.hashes.short(site) if site else 0
-        comparison = compare_same_bytes(known, here, counts)
-        return None if comparison is None else (comparison, move_sketch(known, sketch, here))
 
     def is_minor_update(self, new: Fingerprint, delivered: bytes) -> bool:
         return self.judge(new, delivered, frozenset()).is_minor_update()
@@ -165,7 +157,7 @@ class Cascade(Method):
                 Feature("own_shared", site.shared, 0.0, "letters of common lines that no third page of the site has"),
                 Feature("own_different", site.different_share, 0.0, "share of such lines that one page lacks"),
             ]
-        return Explanation(tuple(shown), score(features, p), p.base, pair.decision().describe())
+        return Explanation(tuple(shown), score(features, p), p.base, pair.decision().sentence)
 
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
         known = self._unpack(old).sentences

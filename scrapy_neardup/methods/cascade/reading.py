@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
-from scrapy_neardup.methods.cascade.sketch import IN_TEXT, NUMBER, Sketch, order_hashes, take_ends
+from scrapy_neardup.methods.cascade.sketch import FIRST, IN_TEXT, LAST, NUMBER, Sketch
 from scrapy_neardup.model import Page
 from scrapy_neardup.text.characters import has_unspaced
 from scrapy_neardup.text.normalize import letters, normalize
@@ -44,18 +44,19 @@ class View(NamedTuple):
 
 
 class Views(NamedTuple):
-    """The readings of a page. ``article``: the article of a page read from HTML, if it was found."""
+    """The readings of a page."""
 
     #: 32-bit fingerprints of the letters of the title, of the site, and of the URL's number, 0 without one.
     title_hash: int
     site_hash: int
     number_hash: int
-    #: Words of the title's own part, core words of that, and headlines: parts of the title, and h1.
+    #: Words of the title's own parts, core words of the longest of them, and headlines: parts of the title, and h1.
     title: list[str]
     title_core: list[str]
     headlines: list[str]
+    #: All text; and the article of a page read from HTML, or all text without one.
     all: View
-    article: View | None
+    core: View
     #: 32-bit fingerprints of the sentences of title and headline, if the text contains these.
     headings: frozenset[int]
     #: 32-bit fingerprints of the sentences to count, and of those left out.
@@ -65,14 +66,9 @@ class Views(NamedTuple):
     quotes: str
 
     @property
-    def core(self) -> View:
-        """The article, or all text without one."""
-        return self.article or self.all
-
-    @property
     def is_article_partial(self) -> bool:
-        """Whether the article is clearly smaller than the whole text."""
-        return self.article is not None and self.article.own.size <= _PART * self.all.own.size
+        """Whether there is an article, clearly smaller than the whole text."""
+        return self.core is not self.all and self.core.own.size <= _PART * self.all.own.size
 
 
 def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters, hashes: Keyed) -> Views:
@@ -87,8 +83,7 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     title_letters = {part: letters(one) for part, one in spelt.items()}
     parts = {_TITLE_PART + title_letters[part]: part for part in of_title}
     lines = page.headline.split("\n") if page.headline else []
-    headings = [_TITLE_PART + letters(_normalize(line, p)) for line in lines if line]
-    titles = [*parts, *headings]
+    titles = [*parts, *(_TITLE_PART + letters(_normalize(line, p)) for line in lines if line)]
     title = title_letters.get(longest_part(of_title), "")
     number = url_number(page.url) if page.site else ""
     *of_titles, title_hash, site_hash, number_hash = hashes.shorts((*titles, title, page.site, number))
@@ -103,9 +98,16 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
         own_titles = [line for line, one in zip(titles, of_titles, strict=True) if one not in boilerplate]
         own_parts = [parts[line] for line in dict.fromkeys(own_titles) if line in parts] or own_parts
     title_words, title_core = words_and_core(spelt.get(longest_part(own_parts), ""), p.core_words)
-    if page.site and not page.reader and len(own_parts) > 1:
-        # On one site another part is no site's name, but may name a product.
+    if not page.reader and len(own_parts) > 1:
+        # Another part of an item's title may name a product. In HTML it is the name of the site.
         title_words, _ = words_and_core(" ".join(spelt[part] for part in own_parts), p.core_words)
+
+    def view(text: SegmentedText) -> View:
+        own = text.without(boilerplate) if boilerplate else text
+        return View(own, text, text if own is text else text.without(of_site))
+
+    all = view(whole)
+    has_article = page.main and page.reader
     return Views(
         title_hash=title_hash if title else 0,
         site_hash=site_hash if page.site else 0,
@@ -115,8 +117,8 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
         # A headline of marks alone would be equal on all pages with one.
         headlines=[line for line in own_titles if line != _TITLE_PART],
         headings=_headings(page, of_title, p, hashes),
-        all=_view(whole, boilerplate, of_site),
-        article=_article(page, p, hashes, boilerplate, of_site),
+        all=all,
+        core=view(segment(page.main, hashes, simplified=p.simplified)) if has_article else all,
         counted=counted,
         boilerplate=boilerplate,
         quotes=letters(_normalize(quotes, p)) if quotes else "",
@@ -140,22 +142,16 @@ def _headings(page: Page, of_title: list[str], p: CascadeParameters, hashes: Key
 
 
 def _split_page(page: Page) -> tuple[str, str]:
-    if page.reader in _HTML_READERS:
-        if not page.quotes:
-            return page.text, ""
-        return split_lines(page.text.split("\n"), frozenset(page.quotes))
-    return split_quotes(page.text, page.title)
+    """Return the text of a page without quotes, and the quotes."""
+    if page.reader not in _HTML_READERS:
+        return split_quotes(page.text, page.title)
+    if not page.quotes:
+        return page.text, ""
+    return split_lines(page.text.split("\n"), frozenset(page.quotes))
 
 
-def _article(page: Page, p: CascadeParameters, hashes: Keyed, boilerplate: Set[int], of_site: Set[int]) -> View | None:
-    if not (page.main and page.reader):
-        return None
-    return _view(segment(page.main, hashes, simplified=p.simplified), boilerplate, of_site)
-
-
-def _view(whole: SegmentedText, boilerplate: Set[int], of_site: Set[int]) -> View:
-    own = whole.without(boilerplate) if boilerplate else whole
-    return View(own, whole, whole if own is whole else whole.without(of_site))
+def _normalize(text: str, p: CascadeParameters) -> str:
+    return normalize(text, simplified=p.simplified)
 
 
 #: The last part of a path: words, then a number. Six digits may be a day, a postal code or a share. A 0 begins a phone.
@@ -180,10 +176,6 @@ def url_number(url: str) -> str:
     return f"{folder}/{found['number']}" if found and not _DATE.fullmatch(found["number"]) else ""
 
 
-def _normalize(text: str, p: CascadeParameters) -> str:
-    return normalize(text, simplified=p.simplified)
-
-
 #: Lengths of words to look for in a text without spaces.
 _LENGTHS = range(2, 9)
 #: The hash bits of a title word.
@@ -201,11 +193,6 @@ class TitleWords:
         """Take the title's words and the page's own text without its headline, which has them anyway."""
         self._words = list(title)
         self._own = own
-
-    @property
-    def parts(self) -> tuple[list[str], str]:
-        """The words, none empty or with a line break, and the text with a sentence a line."""
-        return self._words, self._own.text
 
     def encode(self, most: int) -> bytes:
         """Pack the words for a sketch, three bytes each; of more than ``most`` those with the smallest hashes."""
@@ -258,8 +245,7 @@ class TitleWords:
 
     def count_new_numbers(self, old: Sketch) -> int:
         """Count the different numbers in kept sentences that the earlier page lacks."""
-        theirs = set(old.order.sentences)
-        return len({one for hashed, _, line in self._end_sentences if hashed not in theirs for one in digits(line)})
+        return len({one for hashed, _, line in self._end_sentences if hashed not in old.ends for one in digits(line)})
 
     @property
     def is_unspaced(self) -> bool:
@@ -272,12 +258,13 @@ class TitleWords:
 
     def _has_new_word(self, old: Sketch, most: int) -> bool:
         """Whether a title word occurs only in kept sentences that the earlier page lacks."""
-        theirs, limit = set(old.order.sentences), old.word_limit(most)
-        for hashed, word in self._title.items():
-            around = self._sentences_with(word) if hashed <= limit and hashed not in old.words else []
-            if around and theirs.isdisjoint(around):
-                return True
-        return False
+        limit = old.word_limit(most)
+        around = (
+            self._sentences_with(word)
+            for hashed, word in self._title.items()
+            if hashed <= limit and hashed not in old.words
+        )
+        return any(one and old.ends.isdisjoint(one) for one in around)
 
     def _sentences_with(self, word: str) -> list[int]:
         if word in self._unspaced:
@@ -286,9 +273,13 @@ class TitleWords:
 
     @cached_property
     def _end_sentences(self) -> list[tuple[int, str, str]]:
-        """The sentences that an order keeps: hash, sentence and letters of each."""
+        """The first and last sentences, as a sketch keeps their order: hash, sentence and letters of each."""
         own = self._own
-        return list(zip(take_ends(order_hashes(own)), take_ends(own.sentences), take_ends(own.lines), strict=True))
+        hashes: list[int] = (own.line_hashes() & 0xFFFF).tolist()
+        sentences, lines = own.sentences, own.lines
+        if len(hashes) > FIRST + LAST:
+            hashes, sentences, lines = ([*some[:FIRST], *some[-LAST:]] for some in (hashes, sentences, lines))
+        return list(zip(hashes, sentences, lines, strict=True))
 
     def _has_words(self, words: frozenset[int]) -> bool:
         """Whether the text has all these words, given by their hashes."""

@@ -3,32 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
-import numpy as np
-
-from scrapy_neardup.methods.cascade.features import (
-    Features,
-    Ruling,
-    SiteEvidence,
-    compare,
-    compare_on_site,
-    compare_same_lines,
-    overlap,
-)
+from scrapy_neardup.methods.cascade.features import Features, compare, overlap
 from scrapy_neardup.methods.cascade.parameters import FIXED, CascadeParameters
+from scrapy_neardup.methods.cascade.site import Ruling, SiteEvidence, compare_on_site
 from scrapy_neardup.methods.cascade.sketch import HEAD, Sketch
-from scrapy_neardup.model import Comparison, Fingerprint, Likeness, SiteCounts
+from scrapy_neardup.model import Fingerprint, Likeness
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The answer for two pages. ``rule``: the name of the rule that decided; ``describe``: says what it found."""
+class Decision(NamedTuple):
+    """The answer for two pages, and the reason as a sentence."""
 
     duplicate: bool
-    rule: str
-    describe: Callable[[], str]
+    sentence: str
 
 
 class PairJudge:
@@ -139,8 +128,9 @@ class PairJudge:
         is_in_range = FIXED.for_containment <= features.similarity < p.least
         if features.containment >= p.excerpt and is_in_range and may_be_excerpt:
             return Likeness.EXCERPT
-        same_title = (new.title, new.words) == (earlier.title, earlier.words) and new.title > 0
-        return Likeness.SAME_TITLE if same_title else None
+        # One title may also have the name of the site.
+        same_words = new.words <= earlier.words or new.words >= earlier.words
+        return Likeness.SAME_TITLE if new.title == earlier.title > 0 and same_words else None
 
     def is_minor_update(self) -> bool:
         """Whether the new page changes only a few letters of the earlier one, the delivered version of the same URL.
@@ -159,13 +149,12 @@ class PairJudge:
         changed, longer = max(found.ours, found.theirs) - found.in_both, abs(found.ours - found.theirs)
         if found.similarity < FIXED.minor or changed > most or longer > most / 2:
             return False
-        ours, theirs = new.order.sentences, earlier.order.sentences
-        changes = sum(a != b for a, b in zip(ours, theirs, strict=False))
-        if len(ours) != len(theirs) or changes > FIXED.minor_sentences:
+        changes = sum(a != b for a, b in zip(new.order, earlier.order, strict=False))
+        if len(new.order) != len(earlier.order) or changes > FIXED.minor_sentences:
             return False
         if new.numbers == earlier.numbers:
             return True
-        lines = title.lines_with_numbers(set(ours) - set(theirs))
+        lines = title.lines_with_numbers(new.ends - earlier.ends)
         is_long = new.numbers.is_long and earlier.numbers.is_long
         return is_long and bool(lines) and max(map(len, lines)) <= most
 
@@ -195,21 +184,18 @@ def _are_equal(pair: PairJudge) -> Decision | None:
     have_titles = len(new.words) > 1 and len(earlier.words) > 1
     may_be_bulletin = texts.length < pair.parameters.short and pair.may_be_one_site and not pair.has_one_number
     if may_be_bulletin and have_titles and texts.title < FIXED.other_notice:
-        return Decision(
-            False, "equal", lambda: "Both texts are short and equal, perhaps of one site, but their titles differ."
-        )
+        return Decision(False, "Both texts are short and equal, perhaps of one site, but their titles differ.")
     if not pair.is_equal:
         return None
     what = "articles on both pages" if new.article or earlier.article else "texts"
-    return Decision(True, "equal", lambda: f"The {what} are identical.")
+    return Decision(True, f"The {what} are identical.")
 
 
 def _has_little_left(pair: PairJudge) -> Decision | None:
     """An earlier page that is mostly boilerplate by now has too little left for an estimate."""
     if pair.features.left >= FIXED.enough_left:
         return None
-    sentence = "Most of the earlier page is boilerplate. Too little is left to compare."
-    return Decision(False, "left", lambda: sentence)
+    return Decision(False, "Most of the earlier page is boilerplate. Too little is left to compare.")
 
 
 def _have_moved(pair: PairJudge) -> Decision | None:
@@ -223,35 +209,37 @@ def _have_moved(pair: PairJudge) -> Decision | None:
     if not pair.has_one_number or pair.is_on_catalogue or features.similarity < p.base or has_news:
         return None
     share = f"{FIXED.contained_retitled:.0%}"
-    return Decision(
-        True, "moved", lambda: f"Both URLs have the number of one article, and the earlier page contains {share} of it."
-    )
+    return Decision(True, f"Both URLs have the number of one article, and the earlier page contains {share} of it.")
 
 
 def _are_short(pair: PairJudge) -> Decision | None:
     """Short texts with the same numbers are copies if one contains every sentence of the other.
 
-    Between sites other words do not matter, if no title word is missing.
+    Other words do not matter between sites or under one headline, if no title word is missing.
     """
     if not pair.is_short:
         return None
     features, p = pair.features, pair.parameters
-    is_between_sites = not features.site
-    is_edited = not features.gone and (is_between_sites or features.similarity > p.short_certain)
+    least = min(p.short_certain, FIXED.one_headline) if _have_one_headline(pair) else p.short_certain
+    is_edited = not features.gone and (not pair.may_be_one_site or features.similarity > least)
     is_within = features.sentences == 1.0
     duplicate = features.same_numbers and features.similarity >= p.least and (is_within or is_edited)
+    if duplicate:
+        what = "every sentence of one page is in the other" if is_within else "only the wording differs"
+        reason = f"{what}, with the same numbers"
+    elif not features.same_numbers:
+        reason = "the numbers differ"
+    else:
+        reason = "a title word is missing" if features.gone else "the sentences differ"
+    return Decision(duplicate, f"In texts this short, one word makes another notice. Here {reason}.")
 
-    def describe() -> str:
-        if duplicate:
-            what = "every sentence of one page is in the other" if is_within else "only the wording differs"
-            reason = f"{what}, with the same numbers"
-        elif not features.same_numbers:
-            reason = "the numbers differ"
-        else:
-            reason = "a title word is missing" if features.gone else "the sentences differ"
-        return f"In texts this short, one word makes another notice. Here {reason}."
 
-    return Decision(duplicate, "short", describe)
+def _have_one_headline(pair: PairJudge) -> bool:
+    """Whether the titles are alike, and say what both texts say: a form has a short title that fits any content."""
+    new, earlier, features = pair.new, pair.earlier, pair.features
+    is_alike = features.title >= FIXED.titles_alike and not features.title_numbers
+    is_told = len(new.words_in_text & earlier.words_in_text) >= FIXED.headline_told
+    return is_alike and is_told and len(new.words & earlier.words) >= FIXED.headline_words
 
 
 def _differ_with_boilerplate(pair: PairJudge) -> Decision | None:
@@ -259,9 +247,7 @@ def _differ_with_boilerplate(pair: PairJudge) -> Decision | None:
     features, p = pair.features, pair.parameters
     if features.whole >= p.least or (features.similarity >= p.certain and features.whole_containment >= p.excerpt):
         return None
-    return Decision(
-        False, "boilerplate", lambda: f"The similarity of the whole texts, with boilerplate, is below {p.least:g}."
-    )
+    return Decision(False, f"The similarity of the whole texts, with boilerplate, is below {p.least:g}.")
 
 
 def _are_two_notices(pair: PairJudge) -> Decision | None:
@@ -269,8 +255,7 @@ def _are_two_notices(pair: PairJudge) -> Decision | None:
     features = pair.features
     if features.gone < 1.0 or (not features.form and features.similarity >= pair.parameters.certain):
         return None
-    sentence = "Each page's title has a word that the other page lacks. They are two notices."
-    return Decision(False, "notices", lambda: sentence)
+    return Decision(False, "Each page's title has a word that the other page lacks. They are two notices.")
 
 
 def _open_differently(pair: PairJudge) -> Decision | None:
@@ -282,10 +267,9 @@ def _open_differently(pair: PairJudge) -> Decision | None:
     other_title = features.title_numbers or (features.form and features.title < pair.parameters.retitled)
     if not other_title or features.reworded or features.similarity >= pair.parameters.certain:
         return None
-    if pair.new.order.opens_like(pair.earlier.order):
+    if pair.new.opens_like(pair.earlier):
         return None
-    sentence = "The common text may be a template: the titles and the openings differ."
-    return Decision(False, "openings", lambda: sentence)
+    return Decision(False, "The common text may be a template: the titles and the openings differ.")
 
 
 def _have_other_names(pair: PairJudge) -> Decision | None:
@@ -300,16 +284,14 @@ def _have_other_names(pair: PairJudge) -> Decision | None:
     if features.similarity >= FIXED.one_advert and not pair.is_on_catalogue:
         return None
     sentence = "Both pages are of one site, and each title has a word that is nowhere in the other page."
-    return Decision(False, "names", lambda: f"{sentence} They are about two things.")
+    return Decision(False, f"{sentence} They are about two things.")
 
 
 def _reach_score(pair: PairJudge) -> Decision | None:
     """The weighted sum of the features decides."""
-    p = pair.parameters
-    found = score(pair.features, p)
-    duplicate = found >= p.base
-    verb = "reaches" if duplicate else "is below"
-    return Decision(duplicate, "score", lambda: f"The score {found:.3f} {verb} {p.base:g}.")
+    base, found = pair.parameters.base, score(pair.features, pair.parameters)
+    duplicate = found >= base
+    return Decision(duplicate, f"The score {found:.3f} {'reaches' if duplicate else 'is below'} {base:g}.")
 
 
 #: The first rule that applies decides.
@@ -339,7 +321,7 @@ def _contains_too_little(pair: PairJudge) -> Decision | None:
         return None
     what = "of a short text" if pair.is_short else "with such titles"
     sentence = f"The earlier page contains {features.contained:.0%} of this one. A copy {what} needs {needed:.0%}."
-    return Decision(False, "share", lambda: sentence)
+    return Decision(False, sentence)
 
 
 def _may_be_one_article(pair: PairJudge) -> bool:
@@ -355,8 +337,7 @@ def _share_a_template(pair: PairJudge) -> Decision | None:
     evidence = pair.site_evidence
     if evidence is None or evidence.ruling is not Ruling.DIFFERENT:
         return None
-    sentence = "The common text may be a template, so the page passes."
-    return Decision(False, "template", lambda: f"{sentence} {evidence.sentence()}")
+    return Decision(False, f"The common text may be a template, so the page passes. {evidence}")
 
 
 #: The first check that rejects a copy decides.
@@ -371,8 +352,7 @@ def _is_within(pair: PairJudge) -> Decision | None:
     evidence = pair.site_evidence
     if evidence is None or evidence.ruling is not Ruling.COPY:
         return None
-    sentence = "One page contains the other, under the same headline."
-    return Decision(True, "within", lambda: f"{sentence} {evidence.sentence()}")
+    return Decision(True, f"One page contains the other, under the same headline. {evidence}")
 
 
 def weights(p: CascadeParameters) -> dict[str, float]:
@@ -434,28 +414,3 @@ class Bound:
         least, telling, excerpt = self._bounds
         similarity = found.similarity
         return similarity >= least or (similarity >= telling and found.containment >= excerpt)
-
-
-def compare_same_bytes(known: Sketch, site: int, counts: SiteCounts) -> Comparison | None:
-    """Compare a page on ``site`` (0 if unknown) with an earlier one of the same bytes, without reading it.
-
-    Only the boilerplate and templates of the sites can differ. Returns None if they may matter: then the page must be
-    read.
-    """
-    if known.article is not None and known.article.shingles < FIXED.least_article:
-        return None
-    lines = known.lines
-    sentences = known.sentences.union(lines.lines, lines.headlines) if lines else known.sentences
-    if counts.is_common(np.fromiter(sentences, np.uint32, len(sentences))).any():
-        return None
-    same_site = known.site == site > 0
-    if lines and same_site and compare_same_lines(lines, counts).ruling is Ruling.DIFFERENT:
-        return None
-    return Comparison(1.0, 1.0, True, True, True, Likeness.IDENTICAL, same_site)
-
-
-def move_sketch(known: Sketch, packed: bytes, site: int) -> bytes:
-    """Return the sketch for the other site; empty if any boilerplate was left out of it."""
-    if known.site == site:
-        return packed
-    return replace(known, site=site).pack() if known.whole == known.shingles else b""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from scrapy_neardup.methods.cascade.parameters import FIXED, CascadeParameters
 from scrapy_neardup.text.sentences import SegmentedText, SketchForm, TextSketch
@@ -15,6 +15,19 @@ from scrapy_neardup.text.tokens import numbers
 MAX_LINES = 32
 _MAX_HEADLINES = 8
 _MAX_LETTERS = 255
+#: Most shingles of a short text.
+SHORT = 400
+#: Most numbers of a longer text: with their sum the count must fit a byte.
+_MAX_NUMBERS = 254
+#: Sentences in the order of a page: so many from its beginning, and from its end.
+FIRST, LAST = 16, 8
+#: Sentences with which a page opens.
+_OPENING = 3
+#: Flags in the 24 bits of a title word: it is a number; it occurs in the text.
+NUMBER, IN_TEXT = 1, 2
+_WORD_BYTES = 3
+_LARGEST_WORD = 256**_WORD_BYTES
+HEAD = struct.Struct(">QIIIIIBBB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +44,14 @@ class Lines:
     headlines: frozenset[int]
     lines: Mapping[int, int]
 
-    @classmethod
-    def encode(cls, own: SegmentedText, headlines: Iterable[str]) -> bytes:
+    @staticmethod
+    def encode(own: SegmentedText, headlines: Iterable[str]) -> bytes:
         """Pack the headlines and a sample of the lines of a page."""
-        known: dict[int, int] = dict(zip(own.line_hashes().tolist(), own.lengths, strict=True))
-        fingerprints = sorted({*own.hashes.shorts(list(filter(None, headlines)))})
-        return _pack_lines(fingerprints[:_MAX_HEADLINES], sorted(known)[:MAX_LINES], known)
-
-    @property
-    def reach(self) -> int:
-        """The sample has every fingerprint up to this one."""
-        return max(self.lines) if len(self.lines) == MAX_LINES else 2**32 - 1
-
-    def pack(self) -> bytes:
-        """Pack the lines."""
-        return _pack_lines(sorted(self.headlines), sorted(self.lines), self.lines)
+        letters: dict[int, int] = dict(zip(own.line_hashes().tolist(), own.lengths, strict=True))
+        heads = sorted({*own.hashes.shorts(list(filter(None, headlines)))})[:_MAX_HEADLINES]
+        lines = sorted(letters)[:MAX_LINES]
+        head = struct.pack(f">BB{len(heads) + len(lines)}I", len(heads), len(lines), *heads, *lines)
+        return head + bytes([min(letters[one], _MAX_LETTERS) for one in lines])
 
     @classmethod
     def unpack(cls, packed: bytes) -> tuple[Lines, bytes]:
@@ -57,17 +63,10 @@ class Lines:
         own = dict(zip(found[headlines:], letters, strict=True))
         return cls(frozenset(found[:headlines]), own), packed[end + lines :]
 
-
-def _pack_lines(headlines: Sequence[int], lines: Sequence[int], letters: Mapping[int, int]) -> bytes:
-    count = len(headlines), len(lines)
-    head = struct.pack(f">BB{sum(count)}I", *count, *headlines, *lines)
-    return head + bytes([min(letters[one], _MAX_LETTERS) for one in lines])
-
-
-#: Most shingles of a short text.
-SHORT = 400
-#: Most numbers of a longer text: with their sum the count must fit a byte.
-_MAX_NUMBERS = 254
+    @property
+    def reach(self) -> int:
+        """The sample has every fingerprint up to this one."""
+        return max(self.lines) if len(self.lines) == MAX_LINES else 2**32 - 1
 
 
 class Numbers(NamedTuple):
@@ -85,11 +84,11 @@ class Numbers(NamedTuple):
     @staticmethod
     def encode(own: SegmentedText, sketch: TextSketch, shingles: int, most: int) -> bytes:
         """Pack the numbers of a text, ``most`` of a short one; the judged text has so many different shingles."""
-        return sketch.numbers if shingles > SHORT else _encode_short(own, most)
-
-    def pack(self) -> bytes:
-        found = [self.all] * (self.is_long and bool(self.some)) + sorted(self.some)
-        return struct.pack(f">{len(found)}H", *found)
+        if shingles > SHORT:
+            return sketch.numbers
+        smallest = sorted((own.hashes.of(one), one.isdigit()) for one in set(numbers(own.text)))[:most]
+        found = {whole & 0xFFFE | digits for whole, digits in smallest}  # the lowest bit marks those in digits
+        return struct.pack(f">{len(found)}H", *sorted(found))
 
     @classmethod
     def unpack(cls, found: tuple[int, ...], shingles: int) -> Numbers:
@@ -116,73 +115,14 @@ class Numbers(NamedTuple):
         """Return the share of the smaller set of numbers that the other lacks; 0 if nothing contradicts."""
         if self.is_long != other.is_long or not (self.some and other.some):
             return 0.0
-        if not self.is_long:
-            return _missing_share(self.some, other.some)
-        # Compare only up to the largest hash that both samples cover.
-        known = min(max(self.some), max(other.some))
-        ours, theirs = ({one for one in numbers.some if one <= known} for numbers in (self, other))
-        return _missing_share(ours, theirs) if min(len(ours), len(theirs)) >= FIXED.few_numbers else 0.0
-
-
-def _missing_share(one: Set[int], other: Set[int]) -> float:
-    return 1.0 - len(one & other) / min(len(one), len(other))
-
-
-def _encode_short(own: SegmentedText, most: int) -> bytes:
-    """Pack the numbers with the smallest fingerprints; the lowest bit marks those in digits."""
-    smallest = sorted((own.hashes.of(one), one.isdigit()) for one in set(numbers(own.text)))[:most]
-    found = {whole & 0xFFFE | digits for whole, digits in smallest}
-    return struct.pack(f">{len(found)}H", *sorted(found))
-
-
-_T = TypeVar("_T")
-#: Sentences in an order: so many from the beginning of a page, and from its end.
-_FIRST, _LAST = 16, 8
-#: Sentences with which a page opens.
-_OPENING = 3
-#: Bits of a sentence's hash.
-_BITS = 0xFFFF
-
-
-class Order(NamedTuple):
-    """16-bit fingerprints of the first and last sentences in order.
-
-    They show whether a sentence of one page is in the other. Packed, big-endian: B number · H per sentence.
-    """
-
-    sentences: tuple[int, ...]
-
-    def opens_like(self, other: Order) -> bool:
-        """Whether an opening sentence of either page is in the other."""
-        ours, theirs = set(self.sentences), set(other.sentences)
-        return not (ours.isdisjoint(other.sentences[:_OPENING]) and theirs.isdisjoint(self.sentences[:_OPENING]))
-
-    def pack(self) -> bytes:
-        return struct.pack(f">B{len(self.sentences)}H", len(self.sentences), *self.sentences)
-
-    @classmethod
-    def unpack(cls, packed: bytes) -> tuple[Order, bytes]:
-        """Read an order, and return the bytes after it."""
-        end = 1 + 2 * packed[0]
-        return cls(struct.unpack_from(f">{packed[0]}H", packed, 1)), packed[end:]
-
-
-def order_hashes(own: SegmentedText) -> list[int]:
-    """Return the 16-bit hash of each sentence."""
-    hashes: list[int] = (own.line_hashes() & _BITS).tolist()
-    return hashes
-
-
-def take_ends(items: Sequence[_T]) -> Sequence[_T]:
-    """Return the items at the places that an order keeps."""
-    return items if len(items) <= _FIRST + _LAST else [*items[:_FIRST], *items[-_LAST:]]
-
-
-#: Flags in the 24 bits of a title word: it is a number; it occurs in the text.
-NUMBER, IN_TEXT = 1, 2
-_WORD_BYTES = 3
-_LARGEST_WORD = 256**_WORD_BYTES
-HEAD = struct.Struct(">QIIIIIBBB")
+        ours, theirs = self.some, other.some
+        if self.is_long:
+            # Compare only up to the largest hash that both samples cover.
+            known = min(max(ours), max(theirs))
+            ours, theirs = (frozenset(one for one in some if one <= known) for some in (ours, theirs))
+            if min(len(ours), len(theirs)) < FIXED.few_numbers:
+                return 0.0
+        return 1.0 - len(ours & theirs) / min(len(ours), len(theirs))
 
 
 class Article(NamedTuple):
@@ -191,12 +131,10 @@ class Article(NamedTuple):
     shingles: int
     minwise: bytes
 
-    @classmethod
-    def of(cls, sketch: TextSketch) -> Article:
-        return cls(sketch.shingles, sketch.minwise)
-
-    def pack(self) -> bytes:
-        return struct.pack(">I", self.shingles) + self.minwise
+    @staticmethod
+    def encode(sketch: TextSketch) -> bytes:
+        """Pack what is needed of a text's sketch."""
+        return struct.pack(">I", sketch.shingles) + sketch.minwise
 
     @classmethod
     def unpack(cls, packed: bytes) -> Article:
@@ -210,8 +148,9 @@ class Sketch:
     Q fingerprint of the body's letters · I of the title's letters, 0 without one · I of the site, 0 if unknown · I of
     the URL's number (see ``url_number``), 0 without one · I I number of different shingles, with and without
     boilerplate · B B B number of sentences, numbers, title words · min-wise sketch of the shingles · I per sentence · H
-    per number (see ``Numbers``) · 24 bits per title word, the lowest two are ``NUMBER`` and ``IN_TEXT`` · the order of
-    the sentences (see ``Order``). Only body, title and the first count include boilerplate.
+    per number (see ``Numbers``) · 24 bits per title word, the lowest two are ``NUMBER`` and ``IN_TEXT`` · B number of
+    the first and last sentences · H hash of each of these in their order. Only body, title and the first count include
+    boilerplate.
 
     A page read from HTML also has its lines (see ``Lines``). If the article is a part of the judged text, I number of
     its different shingles · their min-wise sketch follow; then body, numbers, words and order are the article's.
@@ -229,7 +168,9 @@ class Sketch:
     words: frozenset[int]
     #: The words that occur in the text.
     words_in_text: frozenset[int]
-    order: Order
+    #: The first and last sentences in their order, and as a set.
+    order: tuple[int, ...]
+    ends: frozenset[int]
     lines: Lines | None = None
     article: Article | None = None
 
@@ -244,18 +185,9 @@ class Sketch:
         """Return the largest hash of a complete part of ``words``, if ``most`` words are kept."""
         return max(self.words) if len(self.words) >= most else _LARGEST_WORD
 
-    def pack(self) -> bytes:
-        """Pack the sketch."""
-        return pack_sketch(
-            (self.body, self.title, self.site, self.url_number, self.whole, self.shingles),
-            self.minwise,
-            self.sentences,
-            self.numbers.pack(),
-            pack_words(self.words, self.words_in_text),
-            self.order.pack(),
-            self.lines.pack() if self.lines else b"",
-            self.article.pack() if self.article else b"",
-        )
+    def opens_like(self, other: Sketch) -> bool:
+        """Whether an opening sentence of either page is in the other."""
+        return not (self.ends.isdisjoint(other.order[:_OPENING]) and other.ends.isdisjoint(self.order[:_OPENING]))
 
     @classmethod
     def unpack(cls, packed: bytes, minwise: int) -> Sketch:
@@ -264,10 +196,10 @@ class Sketch:
         middle = HEAD.size + minwise
         rest = struct.unpack_from(f">{sentences}I{numbers}H", packed, middle)
         words_at = middle + 4 * sentences + 2 * numbers
-        end = words_at + 3 * words
-        marked = [int.from_bytes(packed[at : at + 3], "big") for at in range(words_at, end, 3)]
-        order, tail = Order.unpack(packed[end:])
-        lines = None
+        end = words_at + _WORD_BYTES * words
+        marked = [int.from_bytes(packed[at : at + 3], "big") for at in range(words_at, end, _WORD_BYTES)]
+        order = struct.unpack_from(f">{packed[end]}H", packed, end + 1)
+        tail, lines = packed[end + 1 + 2 * packed[end] :], None
         if tail:
             lines, tail = Lines.unpack(tail)
         return cls(
@@ -278,6 +210,7 @@ class Sketch:
             frozenset(word & ~IN_TEXT for word in marked),
             frozenset(word & ~IN_TEXT for word in marked if word & IN_TEXT),
             order,
+            frozenset(order),
             lines,
             Article.unpack(tail) if tail else None,
         )
@@ -293,17 +226,11 @@ def pack_sketch(
     lines: bytes,
     article: bytes,
 ) -> bytes:
-    """Pack a sketch from parts, most packed already; ``head`` is its first six numbers."""
+    """Pack a sketch; ``head`` is its first six numbers, and the parts in bytes are packed already."""
     counts = len(sentences), len(numbers) // 2, len(words) // _WORD_BYTES
     packed = struct.pack(f">{counts[0]}I", *sorted(sentences))
+    order = bytes((len(order) // 2,)) + order
     return b"".join((HEAD.pack(*head, *counts), minwise, packed, numbers, words, order, lines, article))
-
-
-def pack_words(words: Iterable[int], words_in_text: Set[int]) -> bytes:
-    """Pack title words, with a flag on those that occur in the text."""
-    return b"".join(
-        [(word | IN_TEXT if word in words_in_text else word).to_bytes(_WORD_BYTES, "big") for word in sorted(words)]
-    )
 
 
 def sketch_form(p: CascadeParameters) -> SketchForm:
@@ -311,5 +238,5 @@ def sketch_form(p: CascadeParameters) -> SketchForm:
     return SketchForm(
         *(p.shingle, p.bins, p.bits),
         *(p.key_shingle, p.key_shingle_spaced, p.shingle_keys),
-        *(p.min_sentence, max(p.sentence_keys, p.max_sentences), min(p.max_numbers, _MAX_NUMBERS), _FIRST, _LAST),
+        *(p.min_sentence, max(p.sentence_keys, p.max_sentences), min(p.max_numbers, _MAX_NUMBERS), FIRST, LAST),
     )

@@ -8,21 +8,10 @@ from scrapy_neardup.methods.literature.shingles import MinHash, Shingle, SuperSh
 from scrapy_neardup.methods.literature.terms import IDFTerms, IMatch, Keywords, TermProfile
 from scrapy_neardup.methods.literature.vectors import Cosine, RandomProjection, SimHash
 
-__all__ = [
-    "Agreement",
-    "Cosine",
-    "IDFTerms",
-    "IMatch",
-    "Keywords",
-    "MinHash",
-    "NSHash",
-    "PublishedMethod",
-    "Punctuation",
-    "RandomProjection",
-    "Segments",
-    "Shingle",
-    "SimHash",
-    "SuperShingle",
-    "TermProfile",
-    "Text",
-]
+#: All of them, in order of their names.
+PUBLISHED: tuple[type[PublishedMethod], ...] = (
+    *(Cosine, IDFTerms, IMatch, Keywords, MinHash, NSHash, Punctuation),
+    *(RandomProjection, Segments, Shingle, SimHash, SuperShingle, TermProfile),
+)
+
+__all__ = ["PUBLISHED", "Agreement", "PublishedMethod", "Text"]

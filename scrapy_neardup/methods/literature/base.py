@@ -10,11 +10,12 @@ import struct
 from abc import abstractmethod
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from scrapy_neardup.hashing.keys import key_of
-from scrapy_neardup.methods.base import Method, file
+from scrapy_neardup.methods.base import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Likeness, Page
-from scrapy_neardup.text.lexicon import lexicon, stop_words
+from scrapy_neardup.text.lexicon import read_stop_words
 from scrapy_neardup.text.marking import longest_sentences, shared_sentences
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.titles import article_title
@@ -39,8 +40,7 @@ class Text:
     letters: str
 
 
-@dataclass(frozen=True, slots=True)
-class Agreement:
+class Agreement(NamedTuple):
     """How far two signatures agree: a similarity in [0, 1], and whether it makes a duplicate."""
 
     similarity: float
@@ -57,13 +57,15 @@ class PublishedMethod(Method):
     other.
     """
 
+    version = 1
+
     @abstractmethod
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
         """Return up to 255 keys of 64 bits, and the signature in the method's own layout."""
 
-    @abstractmethod
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
-        """Compare two signatures, neither empty; ``new`` and ``common`` as in ``Method.compare``."""
+        """Compare two signatures, neither empty; by default they must be equal. See ``Method.compare``."""
+        return Agreement(float(one == other), one == other)
 
     def _evidence(self, text: Text) -> list[int]:
         """Return 32-bit fingerprints of sentences that can be shown."""
@@ -129,16 +131,6 @@ def equal_hashes(one: bytes, other: bytes, common: Set[int], needed: int) -> Agr
     return Agreement(both / most if most else 0.0, 0 < min(needed, most) <= both)
 
 
-def stop_words_file() -> str:
-    """Declare the parameter for a file of stop words."""
-    return file("a list of stop words", stop_words)
-
-
-def lexicon_file() -> str:
-    """Declare the parameter for a file of word frequencies."""
-    return file("a lexicon", lexicon)
-
-
 def word_counts(body: str, stop: str) -> dict[str, int]:
     """Count the words of a normalised text, without the stop words of the file ``stop`` (empty: ours)."""
-    return frequencies(words(body, singles=True), stop_words(stop))
+    return frequencies(words(body, singles=True), read_stop_words(stop))

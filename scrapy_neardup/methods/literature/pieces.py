@@ -57,7 +57,6 @@ class NSHash(PublishedMethod):
     """
 
     name = "nshash"
-    version = 1
     parameters_type = NSHashParameters
     parameters: NSHashParameters
     threshold = "equal"
@@ -119,7 +118,6 @@ class Segments(PublishedMethod):
     """
 
     name = "segments"
-    version = 1
     parameters_type = SegmentsParameters
     parameters: SegmentsParameters
     threshold = "equal"
@@ -206,7 +204,6 @@ class Punctuation(PublishedMethod):
     """
 
     name = "punctuation"
-    version = 1
     parameters_type = PunctuationParameters
     parameters: PunctuationParameters
     threshold = "threshold"

@@ -75,7 +75,6 @@ class Shingle(ShingleSetMethod):
     """
 
     name = "shingle"
-    version = 1
     parameters_type = ShingleParameters
     parameters: ShingleParameters
     threshold = "similarity"
@@ -132,7 +131,6 @@ class MinHash(ShingleSetMethod):
     """
 
     name = "minhash"
-    version = 1
     parameters_type = MinHashParameters
     parameters: MinHashParameters
     threshold = "similarity"
@@ -186,7 +184,6 @@ class SuperShingle(ShingleSetMethod):
     """
 
     name = "supershingle"
-    version = 1
     parameters_type = SuperShingleParameters
     parameters: SuperShingleParameters
     threshold = "equal"

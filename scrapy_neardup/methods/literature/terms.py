@@ -16,26 +16,19 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import mix64
 from scrapy_neardup.hashing.classic import CLASSIC, classic_hash
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
-from scrapy_neardup.methods.base import Parameters, choice, decides, names, number, whole
+from scrapy_neardup.methods.base import Parameters, choice, decides, file, names, number, whole
 from scrapy_neardup.methods.literature.base import (
     Agreement,
     PublishedMethod,
     Text,
-    lexicon_file,
     pack_hashes,
-    stop_words_file,
     unpack_hashes,
     word_counts,
 )
 from scrapy_neardup.model import Fingerprint
-from scrapy_neardup.text.lexicon import Lexicon, lexicon
+from scrapy_neardup.text.lexicon import Lexicon, read_lexicon, read_stop_words
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.tokens import words
-
-
-def _equality(one: bytes, other: bytes) -> Agreement:
-    """Return 1 for equal signatures, else 0."""
-    return Agreement(float(one == other), one == other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +40,7 @@ class TermProfileParameters(Parameters):
     #: The number of hashed words is a multiple of this number.
     sum_interval: int = whole(10, 1, 1000)
     #: The path of a file of stop words, one a line; empty for the short list of this package.
-    stop_words: str = stop_words_file()
+    stop_words: str = file("a list of stop words", read_stop_words)
 
 
 class TermProfile(PublishedMethod):
@@ -62,7 +55,6 @@ class TermProfile(PublishedMethod):
     """
 
     name = "term_profile"
-    version = 1
     parameters_type = TermProfileParameters
     parameters: TermProfileParameters
     threshold = "percentage"
@@ -76,9 +68,6 @@ class TermProfile(PublishedMethod):
             return (), b""
         value = self.hashes.md5(" ".join(profile).encode("utf-8"))
         return (value,), value.to_bytes(8, "big")
-
-    def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
-        return _equality(one, other)
 
 
 def term_profile(counts: dict[str, int], percentage: float, interval: int) -> list[str]:
@@ -104,7 +93,7 @@ class IDFTermsParameters(Parameters):
     #: The hash of the feature string. The article counted the fewest collisions with AP.
     hash: str = choice("ap", *CLASSIC)
     #: The path of a file of lines of a word, a space and its inverse document frequency; empty for jieba's table.
-    lexicon: str = lexicon_file()
+    lexicon: str = file("a lexicon", read_lexicon)
 
 
 class IDFTerms(PublishedMethod):
@@ -120,7 +109,6 @@ class IDFTerms(PublishedMethod):
     """
 
     name = "idf_terms"
-    version = 1
     parameters_type = IDFTermsParameters
     parameters: IDFTermsParameters
     threshold = "share"
@@ -132,14 +120,11 @@ class IDFTerms(PublishedMethod):
         Raises LexiconNeeded if the lexicon does not know the language of the text.
         """
         p = self.parameters
-        string = " ".join(rarest(set(words(text.body, singles=True)), lexicon(p.lexicon), p.share))
+        string = " ".join(rarest(set(words(text.body, singles=True)), read_lexicon(p.lexicon), p.share))
         if not string:
             return (), b""
         value = classic_hash(p.hash, string, 32)
         return (value,), value.to_bytes(4, "big") + blake2b(string.encode("utf-8"), digest_size=16).digest()
-
-    def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
-        return _equality(one, other)
 
 
 def rarest(found: Collection[str], table: Lexicon, share: float) -> list[str]:
@@ -168,7 +153,7 @@ class IMatchParameters(Parameters):
     #: How many words a signature needs.
     min_terms: int = whole(10, 1, 10_000)
     #: The path of a file of lines of a word, a space and its inverse document frequency; empty for jieba's table.
-    lexicon: str = lexicon_file()
+    lexicon: str = file("a lexicon", read_lexicon)
 
     def _check(self) -> None:
         if not self.low < self.high:
@@ -190,7 +175,6 @@ class IMatch(PublishedMethod):
     """
 
     name = "imatch"
-    version = 1
     parameters_type = IMatchParameters
     parameters: IMatchParameters
     threshold = "lexicons"
@@ -203,7 +187,7 @@ class IMatch(PublishedMethod):
         """
         p = self.parameters
         found = set(words(text.body, singles=True))
-        lexicon(p.lexicon).check_language(found)
+        read_lexicon(p.lexicon).check_language(found)
         terms = sorted(found & _band(p.lexicon, p.low, p.high))
         kept: list[npt.NDArray[np.bool_]] = [np.ones(len(terms), np.bool_)]
         if p.lexicons > 1:
@@ -223,7 +207,7 @@ class IMatch(PublishedMethod):
 @lru_cache(maxsize=4)
 def _band(path: str, low: float, high: float) -> frozenset[str]:
     """Return the terms with an IDF from ``low`` to ``high`` on the scale of the lexicon."""
-    table = lexicon(path)
+    table = read_lexicon(path)
     lowest, highest = (table.lowest + end * (table.highest - table.lowest) for end in (low, high))
     return frozenset(word for word, idf in table.idf.items() if lowest <= idf <= highest)
 
@@ -259,7 +243,7 @@ class KeywordsParameters(Parameters):
     #: How much the weights may differ: 0 means equal, 1 means nothing in common.
     alpha: float = decides(number(0.01))
     #: The path of a file of stop words, one a line; empty for the short list of this package.
-    stop_words: str = stop_words_file()
+    stop_words: str = file("a list of stop words", read_stop_words)
 
     @property
     def rules(self) -> list[str]:
@@ -291,7 +275,6 @@ class Keywords(PublishedMethod):
     """
 
     name = "keywords"
-    version = 1
     parameters_type = KeywordsParameters
     parameters: KeywordsParameters
     threshold = "n"

@@ -16,17 +16,15 @@ from scrapy_neardup.hashing import mix64
 from scrapy_neardup.hashing.classic import CLASSIC, classic_hash
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.hashing.projections import sign_bits
-from scrapy_neardup.methods.base import Parameters, choice, decides, number, whole
+from scrapy_neardup.methods.base import Parameters, choice, decides, file, number, whole
 from scrapy_neardup.methods.literature.base import (
     Agreement,
     PublishedMethod,
     Text,
-    lexicon_file,
-    stop_words_file,
     word_counts,
 )
 from scrapy_neardup.model import Fingerprint
-from scrapy_neardup.text.lexicon import lexicon
+from scrapy_neardup.text.lexicon import read_lexicon, read_stop_words
 from scrapy_neardup.text.shingles import shingles
 
 #: Bits of the fingerprint of ``simhash``.
@@ -54,9 +52,9 @@ class SimHashParameters(Parameters):
     #: The hash of a word. Shingles always use BLAKE2b.
     hash: str = choice("blake2b", "blake2b", *CLASSIC)
     #: The path of a file of stop words, one a line; empty for the short list of this package.
-    stop_words: str = stop_words_file()
+    stop_words: str = file("a list of stop words", read_stop_words)
     #: The path of a file of lines of a word, a space and its inverse document frequency; empty for jieba's table.
-    lexicon: str = lexicon_file()
+    lexicon: str = file("a lexicon", read_lexicon)
 
     def _check(self) -> None:
         if not self.distance < (self.blocks or self.distance + 1):
@@ -90,7 +88,6 @@ class SimHash(PublishedMethod):
     """
 
     name = "simhash"
-    version = 1
     parameters_type = SimHashParameters
     parameters: SimHashParameters
     threshold = "distance"
@@ -125,7 +122,7 @@ class SimHash(PublishedMethod):
             return shingles(text.letters, p.n, self.hashes), None
         weights = word_counts(text.body, p.stop_words)
         if p.features == "tfidf":
-            idf = lexicon(p.lexicon).weight
+            idf = read_lexicon(p.lexicon).weight
             found = sorted((-times * idf(word), word) for word, times in weights.items() if len(word) > 1)
             # Whole numbers (1024ths) have the same sum on every machine.
             weights = {word: round(-weight * 1024) for weight, word in found[: p.top]}
@@ -173,7 +170,7 @@ class RandomProjectionParameters(Parameters):
     #: The number of bits of a key. Fewer pages share a wide key, whether they are duplicates or not.
     key_bits: int = whole(16, 1, 64)
     #: The path of a file of stop words, one a line; empty for the short list of this package.
-    stop_words: str = stop_words_file()
+    stop_words: str = file("a list of stop words", read_stop_words)
 
     def _check(self) -> None:
         if self.bits % 64:
@@ -196,7 +193,6 @@ class RandomProjection(PublishedMethod):
     """
 
     name = "random_projection"
-    version = 1
     parameters_type = RandomProjectionParameters
     parameters: RandomProjectionParameters
     threshold = "similarity"
@@ -250,9 +246,9 @@ class CosineParameters(Parameters):
     #: The smallest cosine of two duplicates.
     similarity: float = number(0.96, 0.1)
     #: The path of a file of stop words, one a line; empty for the short list of this package.
-    stop_words: str = stop_words_file()
+    stop_words: str = file("a list of stop words", read_stop_words)
     #: The path of a file of lines of a word, a space and its inverse document frequency; empty for jieba's table.
-    lexicon: str = lexicon_file()
+    lexicon: str = file("a lexicon", read_lexicon)
 
 
 class Cosine(PublishedMethod):
@@ -276,7 +272,6 @@ class Cosine(PublishedMethod):
     """
 
     name = "cosine"
-    version = 1
     parameters_type = CosineParameters
     parameters: CosineParameters
     threshold = "similarity"
@@ -289,7 +284,7 @@ class Cosine(PublishedMethod):
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
         """The keys are the words of the prefix; the signature has the 32-bit hash and the weight of each word."""
         p = self.parameters
-        counts, table = word_counts(text.body, p.stop_words), lexicon(p.lexicon)
+        counts, table = word_counts(text.body, p.stop_words), read_lexicon(p.lexicon)
         idf = np.array([table.weight(word) for word in counts], np.float64)
         return vector(self.hashes.each(counts), idf, np.array(list(counts.values()), np.float64), p.similarity)
 
