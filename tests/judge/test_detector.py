@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -150,7 +151,8 @@ def test_a_sentence_of_many_originals_is_no_evidence_and_its_postings_stop_growi
 
 
 def test_the_canonical_link_proposes_a_candidate_and_the_text_decides(store: PageStore) -> None:
-    parameters, text = {"shingle_keys": 1, "sentence_keys": 1, "core_words": 1}, story(1, 12)
+    parameters: dict[str, Any] = {"shingle_keys": 1, "sentence_keys": 1, "core_words": 1}
+    text = story(1, 12)
     method, poor = make_method("cascade", parameters), make_detector(store, **parameters)
     answer(poor, page("first", text))
     # Every sentence is edited, and the few keys miss the page, though its shingles are much the same.

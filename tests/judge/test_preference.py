@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -100,7 +101,8 @@ def test_menus_boilerplate_and_unknown_articles_make_no_page_longer() -> None:
 
 def test_some_methods_do_not_know_the_length_of_a_page_from_before_the_policy() -> None:
     for name, expected in (("cascade", Kind.BETTER), ("shingle", Kind.DUPLICATE)):
-        store, parameters = memory_state({}), {make_method(name, {}).threshold: 0.6}
+        parameters: dict[str, Any] = {make_method(name, {}).threshold: 0.6}
+        store = memory_state({})
         assert kind(make_detector(store, name, **parameters), of_length("a", 34)) is Kind.UNIQUE
         assert kind(make_detector(store, name, policy="longest", **parameters), of_length("b", 38)) is expected, name
 
@@ -192,7 +194,8 @@ def test_every_method_takes_every_policy(name: str) -> None:
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_knows_the_longer_of_two_copies(name: str) -> None:
     """If it finds that they are copies: under its mildest threshold, and one page has an eighth more."""
-    mildest, found = {make_method(name, {}).threshold: make_method(name, {}).sweep[0]}, set()
+    mildest: dict[str, Any] = {make_method(name, {}).threshold: make_method(name, {}).sweep[0]}
+    found = set()
     for first, second in ((24, 27), (27, 24)):
         detector = make_detector(memory_state({}), name, policy="longest", **mildest)
         assert kind(detector, of_length("a", first)) is Kind.UNIQUE
