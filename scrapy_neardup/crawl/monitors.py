@@ -22,7 +22,6 @@ except ImportError:
 class NearDupMonitor(BaseScrapyMonitor):  # type: ignore[misc]  # Spidermon has no types
     """Compares stats of a crawl with limits. Each limit is a setting, and 0 unless it is set."""
 
-    @monitors.name("share of duplicates")
     def test_duplicate_rate(self) -> None:
         """Fails if the share of duplicates is outside SPIDERMON_NEARDUP_DUPLICATE_RATE, such as (0.05, 0.5).
 
@@ -38,28 +37,23 @@ class NearDupMonitor(BaseScrapyMonitor):  # type: ignore[misc]  # Spidermon has 
             wanted = f"SPIDERMON_NEARDUP_DUPLICATE_RATE wants {least:.1%} to {most:.1%}"
             self.fail(f"{rate:.1%} of {pages} pages are duplicates, but {wanted}.")
 
-    @monitors.name("suspicious drops")
     def test_suspicious_drops(self) -> None:
         """Fails after warnings that a site lost unusually many pages: up to four for each site."""
         alarms = (stats.SUSPICIOUS_TITLES, stats.SUSPICIOUS_JUMP, stats.SUSPICIOUS_DELIVERED)
         self._limit("SUSPICIOUS_DROPS", *alarms, stats.SUSPICIOUS_MINOR_UPDATES)
 
-    @monitors.name("pages rolled back")
     def test_rolled_back(self) -> None:
         """Fails if a later pipeline or a feed lost items, so their pages were forgotten again."""
         self._limit("ROLLED_BACK", stats.ROLLED_BACK)
 
-    @monitors.name("pages unsealed")
     def test_unsealed(self) -> None:
         """Fails if a feed was not stored, so its pages will not be remembered."""
         self._limit("UNSEALED", stats.UNSEALED)
 
-    @monitors.name("server gone")
     def test_server_gone(self) -> None:
         """Fails if waits for the server of the state and pages that it lost exceed the limit."""
         self._limit("SERVER_GONE", stats.SERVER_GONE, stats.LOST_BY_SERVER)
 
-    @monitors.name("errors")
     def test_errors(self) -> None:
         """Fails after errors that the crawl survived, such as a state on a full disk."""
         self._limit("ERRORS", stats.ERRORS)
