@@ -85,7 +85,7 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     lines = page.headline.split("\n") if page.headline else []
     titles = [*parts, *(_TITLE_PART + letters(_normalize(line, p)) for line in lines if line)]
     title = title_letters.get(longest_part(of_title), "")
-    number = url_number(page.url) if page.site else ""
+    number = (url_number(page.url) or url_number(page.canonical)) if page.site else ""
     *of_titles, title_hash, site_hash, number_hash = hashes.shorts((*titles, title, page.site, number))
     # Pages read from HTML need every line and headline, to tell template from article.
     counted = _countable(of_titles, whole.line_hashes(0 if page.reader else p.min_counted))
