@@ -61,7 +61,7 @@ def test_a_sentence_that_many_originals_share_is_no_evidence_and_its_postings_st
 
 
 def test_the_canonical_link_proposes_a_candidate_and_the_text_decides(detector: Detector) -> None:
-    method = make_method("cascade", {"shingle_keys": 1, "sentence_keys": 1, "core_words": 1})
+    method = make_method("cascade", {"shingle_keys": 1, "sentence_keys": 1})
     poor = Detector(method, open_store("memory:", {}), who="test")
     text = story(1, 12)
     judge_page(poor, page("first", text))

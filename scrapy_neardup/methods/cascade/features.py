@@ -129,13 +129,13 @@ def compare(
     length, smaller = max(new.shingles, round(theirs)), min(new.shingles, round(theirs))
     # Below, the pages are no copies whatever their titles say, and looking for words takes most of the time.
     title: TitleWords | None = found.title if in_both >= FIXED.compared * (new.shingles + theirs - in_both) else None
-    gone = title.count_gone(earlier, p.max_title_words) / 2 if title and new.words != earlier.words else 0.0
-    similar_title, other_numbers = _compare_titles(new, earlier, p.max_title_words)
+    gone = title.count_gone(earlier) / 2 if title and new.words != earlier.words else 0.0
+    similar_title, other_numbers = _compare_titles(new, earlier)
     same_title = float(_has_same_title(new, earlier))
     in_form = found.in_form or gone > 0 or same_title > 0 or similar_title < p.retitled or other_numbers
     other_name = False
     if title and length >= FIXED.names_again and (is_one_site or (is_unknown_site and not in_form)):
-        other_name = title.names_another(earlier, p.max_title_words)
+        other_name = title.names_another(earlier)
     form = _form(new, earlier, both.containment, in_form=in_form or other_name)
     # In equal sentences numbers are no evidence: these may be the template, or a footer with an address.
     may_be_reworded = form and title and new.numbers.equals(earlier.numbers)
@@ -171,12 +171,12 @@ def _contained_share(new: Sketch, earlier: Sketch, in_both: float, site_free: by
     return min(1.0, shared / max(1, text.shingles))
 
 
-def _compare_titles(new: Sketch, earlier: Sketch, most: int) -> tuple[float, bool]:
+def _compare_titles(new: Sketch, earlier: Sketch) -> tuple[float, bool]:
     """Return the similarity of the titles, and whether both have numbers, but different ones.
 
     Words count up to the hash that both sketches cover.
     """
-    limit = min(new.word_limit(most), earlier.word_limit(most))
+    limit = min(new.word_limit, earlier.word_limit)
     ours, theirs = ({word for word in page.words if word <= limit} for page in (new, earlier))
     digits = [{word for word in words if word & NUMBER} for words in (ours, theirs)]
     other_numbers = bool(digits[0] and digits[1] and digits[0] != digits[1])

@@ -9,9 +9,17 @@ from typing import ClassVar
 from scrapy_neardup.methods.base import IsCommon, Method, Parameters, nothing_is_common
 from scrapy_neardup.methods.cascade.features import MEANINGS
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
-from scrapy_neardup.methods.cascade.reading import TitleWords, Views, read
+from scrapy_neardup.methods.cascade.reading import CORE_WORDS, TitleWords, Views, read
 from scrapy_neardup.methods.cascade.rules import Bound, PairJudge, score, weights
-from scrapy_neardup.methods.cascade.sketch import Article, Lines, Numbers, Sketch, pack_sketch, sketch_form
+from scrapy_neardup.methods.cascade.sketch import (
+    MAX_SENTENCES,
+    Article,
+    Lines,
+    Numbers,
+    Sketch,
+    pack_sketch,
+    sketch_form,
+)
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
 from scrapy_neardup.text.marking import shared_sentences
 from scrapy_neardup.text.normalize import normalize
@@ -72,9 +80,9 @@ class Cascade(Method):
             ),
             of_all.minwise,
             # In a short page every word counts.
-            self._all_sentences(found) if of_all.shingles < p.short else _low_halves(of_all.longest[: p.max_sentences]),
-            Numbers.encode(core.own, of_core, of_all.shingles, p.max_numbers),
-            title.encode(p.max_title_words),
+            self._all_sentences(found) if of_all.shingles < p.short else _low_halves(of_all.longest[:MAX_SENTENCES]),
+            Numbers.encode(core.own, of_core, of_all.shingles),
+            title.encode(),
             of_core.ends,
             Lines.encode(text.own, found.headlines) if page.reader else b"",
             Article.encode(of_core) if is_partial else b"",
@@ -110,7 +118,7 @@ class Cascade(Method):
         about = (*(page.keywords if "keywords" in families else ()), page.description * ("description" in families))
         text = normalize(" ".join(about), simplified=self.parameters.simplified)
         keys = self._core_key("title", found.title_core) if "title" in families else []
-        return keys + self._core_key("about", core_words(text, self.parameters.core_words))
+        return keys + self._core_key("about", core_words(text, CORE_WORDS))
 
     def _core_key(self, family: str, core: list[str]) -> list[int]:
         """Return the key of the core words; one word alone says too little."""

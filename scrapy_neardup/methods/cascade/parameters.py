@@ -28,9 +28,6 @@ class CascadeParameters(Parameters):
 
     #: What makes keys: some of ``title``, ``keywords``, ``description``, ``sentences``, ``shingles``.
     keys: str = names(",".join(_FAMILIES), *_FAMILIES)
-    #: The number of core words of the title that make a key. As many core words of keywords and description make
-    #: another key.
-    core_words: int = whole(4, 1, 4096)
     #: The number of longest sentences of the body that are keys.
     sentence_keys: int = whole(2, 1, 64)
     #: The fewest letters of a sentence.
@@ -41,20 +38,12 @@ class CascadeParameters(Parameters):
     key_shingle: int = whole(10, 1, 4096)
     #: The same for languages with spaces between words, where ten letters are only two words.
     key_shingle_spaced: int = whole(24, 1, 4096)
-    #: The fewest letters of a line that is counted. A line that many pages share is left out.
-    min_counted: int = whole(6, 1, 4096)
     #: The length of a shingle that is compared.
     shingle: int = whole(5, 1, 4096)
     #: The number of bins of the sketch of shingles.
     bins: int = option(512, 64, 128, 256, 512, 1024, 2048, 4096)
     #: The number of bits of each bin.
     bits: int = option(2, 1, 2, 4, 8)
-    #: The number of sentences in the sketch.
-    max_sentences: int = whole(3, 1, 255)
-    #: The number of numbers in the sketch.
-    max_numbers: int = whole(12, 1, 255)
-    #: The number of title words in the sketch.
-    max_title_words: int = whole(16, 1, 255)
     #: From this similarity on, a copy of a copy is a copy of the original, and boilerplate matters less (``least``).
     certain: float = decides(number(0.76))
     #: The score that makes a copy. The score is the similarity plus and minus the weights below.

@@ -84,7 +84,7 @@ class PairJudge:
     @property
     def has_new_numbers(self) -> bool:
         """Whether the new text has a number that the earlier one lacks."""
-        return self.new.numbers.adds_to(self.earlier.numbers, self.parameters.max_numbers)
+        return self.new.numbers.adds_to(self.earlier.numbers)
 
     @property
     def is_short(self) -> bool:
