@@ -1,7 +1,7 @@
 """The documents of files, as a crawl would judge them.
 
-A document is a page whose ``url`` is its name, so that no document updates another one. Its own address is its
-``canonical``, in which methods find the number of an article.
+The name of a document is the ``url`` of its page, so no document updates another one. Its own address is the page's
+``canonical``, where methods find the number of an article.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def make_page(source: PageSource, entry: Entry, name: str, url: str) -> Page:
 
 
 class Spool:
-    """Documents in a temporary file, so that a feed is read once. Lone surrogates become escapes."""
+    """Documents in a temporary file, because a feed is read once. Lone surrogates become escapes."""
 
     def __init__(self, file: IO[bytes], documents: Iterable[Page]) -> None:
         """``file``: an empty one."""

@@ -15,8 +15,8 @@ from scrapy_neardup.text.shingles import jaccard
 class Overlap(NamedTuple):
     """Estimated numbers of common shingles, from min-wise sketches.
 
-    ``ours``: of the new page; ``theirs``: of the earlier page, less what is boilerplate by now; ``whole_in_both``:
-    common ones with boilerplate.
+    ``ours``: of the new page; ``theirs``: of the earlier page, without boilerplate of today; ``whole_in_both``: common
+    ones with boilerplate.
     """
 
     in_both: float
@@ -92,7 +92,7 @@ class Features(NamedTuple):
     smaller: int
 
 
-#: The features that ``explain`` shows, and what their values say; those of the score come first.
+#: The features in the order of ``explain``, with their meanings. The score's come first.
 MEANINGS: Mapping[str, str] = {
     "similarity": "Jaccard similarity of 5-grams",
     "form": "the common text may be a site's template: same site, or unknown site",
@@ -114,9 +114,9 @@ MEANINGS: Mapping[str, str] = {
 def compare(
     new: Sketch, earlier: Sketch, found: Fingerprint, common: Set[int], p: CascadeParameters, *, articles: bool = False
 ) -> Features:
-    """Return the features of a new page, whose fingerprint is ``found``, and an earlier one.
+    """Return the features of a new page with the fingerprint ``found``, and an earlier one.
 
-    ``common`` are keys that are no evidence. ``articles``: the sketches are those of articles, without boilerplate.
+    ``common`` are keys that are no evidence. ``articles``: the sketches hold articles only, without boilerplate.
     """
     whole, site_free = (b"", b"") if articles else (found.whole, found.site_free)
     both = overlap(new, earlier.minwise, earlier.shingles, earlier.whole, whole, p.bits)
@@ -127,7 +127,7 @@ def compare(
         left = max(0.0, new.whole - new.shingles - (whole_in_both - in_both))
         whole_in_both += min(earlier.whole - earlier.shingles, left)
     length, smaller = max(new.shingles, round(theirs)), min(new.shingles, round(theirs))
-    # Below, the pages are no copies whatever their titles say, and looking for words takes most of the time.
+    # Below this similarity pages are no copies under any titles, and the search for words takes most of the time.
     title: TitleWords | None = found.title if in_both >= FIXED.compared * (new.shingles + theirs - in_both) else None
     gone = title.count_gone(earlier) / 2 if title and new.words != earlier.words else 0.0
     similar_title, other_numbers = _compare_titles(new, earlier)
@@ -211,7 +211,7 @@ def _numbers(
 
     Its weight falls from 200 shingles on, to one half at 400. There it stays if the common text may be a template.
     Between sites and under equal titles the numbers then weigh nothing, as a copy may be shortened or have other text
-    around it. ``other_numbers``: the titles give different numbers; then those of a template weigh more.
+    around it. ``other_numbers``: the titles give different numbers; then the numbers of a template weigh more.
     """
     missing = new.numbers.missing_share(earlier.numbers)
     weight = min(1.0, 200 / max(1, length)) if length <= SHORT else form * (1.0 - same_title) / 2

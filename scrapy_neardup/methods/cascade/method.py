@@ -29,14 +29,14 @@ from scrapy_neardup.text.tokens import core_words
 class Cascade(Method):
     """The default method: a coarse filter finds candidates, a fine check decides.
 
-    The idea is that of part 9 of the article 网页文本的排重算法: fingerprints of the core words of title, keywords and
+    The idea comes from part 9 of the article 网页文本的排重算法: fingerprints of the core words of title, keywords and
     description rule out unrelated pages, and fingerprints of parts of the body decide about the rest. Differences:
 
     * Reposts often have another title. So the longest sentences and a few shingles of the body are keys too, and the
       coarse filter misses nothing that the fine check would accept.
     * The article compares segments for equality, and one edited word breaks that. Here a sketch of character n-grams
       estimates similarity and containment.
-    * Sentences that stand on many pages are left out of keys and comparison.
+    * Sentences on many pages are left out of keys and comparison.
     * At middling similarity an edited repost looks like a form filled in for another product. Title words
       (``TitleWords``) and the sites tell them apart: see ``CascadeParameters`` and docs/en/how-it-works/cascade.md.
     * A page from HTML is compared as a whole and by its article. Between sites either may show a copy; within a site
@@ -121,7 +121,7 @@ class Cascade(Method):
         return keys + self._core_key("about", core_words(text, CORE_WORDS))
 
     def _core_key(self, family: str, core: list[str]) -> list[int]:
-        """Return the key of the core words; one word alone says too little."""
+        """Return the key of the core words; a single word says too little."""
         return [self.hashes.place(f"{family} {' '.join(sorted(core))}")] if len(core) > 1 else []
 
     def may_be_alike(self, new: Fingerprint, old: bytes) -> bool:

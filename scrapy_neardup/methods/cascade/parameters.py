@@ -26,7 +26,7 @@ class CascadeParameters(Parameters):
 
     method: ClassVar[str] = "cascade"
 
-    #: What makes keys: some of ``title``, ``keywords``, ``description``, ``sentences``, ``shingles``.
+    #: The parts of a page with keys: some of ``title``, ``keywords``, ``description``, ``sentences``, ``shingles``.
     keys: str = names(",".join(_FAMILIES), *_FAMILIES)
     #: The number of longest sentences of the body that are keys.
     sentence_keys: int = whole(2, 1, 64)
@@ -68,7 +68,7 @@ class CascadeParameters(Parameters):
     #: every sentence of the other. Between sites it is enough if no title word is gone.
     short: int = whole(120, 1, 4096)
     #: Short texts that may be of one site are also copies above this similarity, if no title word is gone and both give
-    #: the same numbers. 1 means never: then each sentence of one must stand in the other.
+    #: the same numbers. 1 means never: then each sentence of one must be in the other.
     short_certain: float = decides(number(1.0))
     #: The containment from which a page that is no copy is an excerpt.
     excerpt: float = decides(number(0.8))
@@ -105,9 +105,9 @@ class FixedThresholds(NamedTuple):
     for_containment: float = 0.12
     #: Share of the earlier sketch that must not be boilerplate by now: with less the estimate is too uncertain.
     enough_left: float = 0.5
-    #: Similarity: two articles less alike are no copies, whatever stands around them.
+    #: Similarity: two articles less alike are no copies, however similar the text around them is.
     articles_apart: float = 0.3
-    #: Different shingles of an article whose letters alone are evidence.
+    #: Different shingles from which the letters of an article are enough evidence.
     least_article: int = 40
     #: Shares of a page that an earlier one of another site must contain: if the titles may be of one article or the
     #: text is short (then a source line weighs much), and otherwise. Nobody can have an article dropped with less, and
@@ -124,8 +124,8 @@ class FixedThresholds(NamedTuple):
     other_notice: float = 0.25
     #: Similarity from which pages of one site are one advert, although their titles name other things.
     one_advert: float = 0.94
-    #: Similarity from which two short texts of one site under one headline are one, edited. A headline is a title with
-    #: so many words in common, and so many of them told by both texts.
+    #: Similarity from which two short texts of one site under one headline are one, edited. Headlines
+    #: have so many words in common, and both texts have so many of these.
     one_headline: float = 0.62
     headline_words: int = 5
     headline_told: int = 3

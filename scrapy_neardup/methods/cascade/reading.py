@@ -27,7 +27,7 @@ from scrapy_neardup.text.tokens import has_spaced_word, spaced_words, words_and_
 _NONE: frozenset[int] = frozenset()
 #: Distinguishes a part of a title from the same line in a text.
 _TITLE_PART = "title "
-#: Readers that find quotes by markup; otherwise the text alone shows them.
+#: Readers that find quotes by markup. Without markup only the text shows them.
 _HTML_READERS = ("article", "prose")
 #: Lines counted at each end of a page, where boilerplate stands. A list of 100,000 lines must not flood the counts.
 _ENDS = 128
@@ -118,7 +118,7 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
         number_hash=number_hash if number else 0,
         title=title_words,
         title_core=title_core,
-        # A headline of marks alone would be equal on all pages with one.
+        # A headline without letters would be equal on all pages with one.
         headlines=[line for line in own_titles if line != _TITLE_PART],
         headings=_headings(page, of_title, p, hashes),
         all=all,
@@ -130,7 +130,7 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
 
 
 def _countable(titles: list[int], lines: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """Return the hashes of the titles, and those of the lines of both ends."""
+    """Return the hashes of the titles and of the lines of both ends."""
     if len(lines) > 2 * _ENDS:
         lines = np.concatenate((lines[:_ENDS], lines[-_ENDS:]))
     return np.frombuffer(array("I", titles).tobytes() + lines.tobytes(), np.uint32)  # faster than arrays of numpy
@@ -237,9 +237,9 @@ class TitleWords:
         return int(not self._has_words(old.words_in_text - self._title.keys())) + int(self._has_new_word(old))
 
     def names_another(self, old: Sketch) -> bool:
-        """Whether each title has a word that is nowhere in the other page, neither in the title nor in the text.
+        """Whether each title has a word that is nowhere in the other page: not in its title and not in its text.
 
-        A word that is not in its own text counts too: then the title alone names the thing.
+        A word that is not in its own text counts too: then only the title names the thing.
         """
         if self._has_words(old.words - self._title.keys()):
             return False

@@ -35,7 +35,7 @@ class Lines:
     """A sample of a page's lines, and its headlines; they tell pages of one site apart.
 
     Pages of one site share its template, so lines and headlines that differ are the better evidence. The sample has the
-    smallest fingerprints, so that two pages sample the same lines (bottom-k sketch, Cohen and Kaplan 2007).
+    smallest fingerprints, so two pages sample the same lines (bottom-k sketch, Cohen and Kaplan 2007).
 
     ``lines``: 32-bit fingerprint to letters (at most 255); ``headlines``: fingerprints of title and h1. Packed,
     big-endian: B number of headlines · B of lines · I per headline · I per line · B letters per line.
@@ -130,7 +130,7 @@ class Article(NamedTuple):
 
     @staticmethod
     def encode(sketch: TextSketch) -> bytes:
-        """Pack what is needed of a text's sketch."""
+        """Pack the two parts from a text's sketch."""
         return struct.pack(">I", sketch.shingles) + sketch.minwise
 
     @classmethod
@@ -172,7 +172,7 @@ class Sketch:
     article: Article | None = None
 
     def article_view(self) -> Sketch:
-        """Return the sketch of the article alone, or of all text if there is no article."""
+        """Return the sketch of the article, or of all text without one."""
         if self.article is None:
             return self
         count = self.article.shingles
