@@ -127,7 +127,7 @@ def looked(url: str) -> tuple[int, int, float]:
     client = store.kv.link.call(lambda client: client)
     cpu = client.info("cpu")
     for key in client.scan_iter(count=10_000):
-        if not key.endswith((b"}+", b"}*b")):  # counts have a bound of their own
+        if not key.endswith((b"}~+", b"}b")):  # counts have a bound of their own
             weighed += client.memory_usage(key, samples=0) or 0
     held = store.pages
     store.close()

@@ -271,8 +271,7 @@ class Config:
     #: What happens if the state fails: ``"close"`` ends the crawl (``neardup_store_failed``); ``"pass"`` lets all items
     #: pass unjudged; ``"wait"`` waits for the server of the state.
     on_store_error: str = _setting(_choice("close", "pass", "wait"), "close")
-    #: The language of the closing line and of the report: ``"en"`` or ``"zh"``. Empty: lines in English, and a report
-    #: in the language of its pages.
+    #: The language of closing lines and of the report: ``"en"`` or ``"zh"``. Empty: English.
     lang: str = _setting(_choice("", *LANGUAGES), "")
 
     @classmethod

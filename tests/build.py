@@ -27,9 +27,10 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.layout import pack_seen, url_key
+from scrapy_neardup.state.layout import meta_key, pack_seen, url_key
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.recipe import pack_recipe
 from scrapy_neardup.state.record import Record
 
 #: The kinds of states that are files.
@@ -264,6 +265,13 @@ def state_files(folder: Path, place: Path) -> dict[str, bytes]:
     files = [place, *place.rglob("*")] if place.is_dir() else sorted(folder.glob(f"{place.name}*"))
     kept = [file for file in files if file.is_file() and file.name.lower() != "lock" and file.suffix != ".lock"]
     return {file.relative_to(folder).as_posix(): file.read_bytes() for file in kept}
+
+
+def set_extractor(url: str, name: str) -> None:
+    """Have a state as another version of trafilatura would have written it."""
+    store = open_store(url, None)
+    store.write(Changes({meta_key("recipe"): pack_recipe({**store.recipe, "extractor": name})}))
+    close_store(store)
 
 
 def set_last_seen(store: PageStore, urls: dict[str, float]) -> None:

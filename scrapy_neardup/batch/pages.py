@@ -1,270 +1,167 @@
-"""Read inputs to tables of pages, with the fingerprint that each page has without boilerplate."""
+"""Read inputs to tables of pages, with the fingerprint of each page as it is without boilerplate."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, fields
-from itertools import pairwise
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import fields
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.parquet as pq
 
+from scrapy_neardup.atomic import replace_file
+from scrapy_neardup.batch.runs import BatchOptions, BatchRun, Stretch, rank_of
 from scrapy_neardup.errors import NearDupError, PageError
-from scrapy_neardup.files import Entry, InputRecord, Malformed, read_input
-from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.files import Entry, InputRecord, Malformed, Skipped, read_input
 from scrapy_neardup.judge.records import RecordReader
-from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Fingerprint, Page
-from scrapy_neardup.page.extraction import extractor_name
-from scrapy_neardup.settings import Config
-from scrapy_neardup.state.recipe import Secret
+from scrapy_neardup.model import NO_SENTENCES, Fingerprint, Page
 from scrapy_neardup.text.sentences import why_unjudged
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
-#: Pages of one record batch.
-_ROWS = 1000
-#: Bits of the number of a record within its input; the bits above number the input, from 1.
-RECORD_BITS = 32
-
-
-def rank_of(input: int, record: int) -> int:
-    """Return the rank of a record, which is also its id while parts are judged; inputs count from 1, records from 0.
-
-    >>> rank_of(1, 0) < rank_of(1, 7) < rank_of(2, 0)
-    True
-    """
-    return input << RECORD_BITS | record
-
-
-def place_of(rank: int) -> tuple[int, int]:
-    """Return the number of the input and that of the record in it.
-
-    >>> place_of(rank_of(2, 7))
-    (2, 7)
-    """
-    return rank >> RECORD_BITS, rank & ((1 << RECORD_BITS) - 1)
-
-
-def record_batch(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
-    """Return rows as a batch."""
-    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
-    return pa.record_batch(
-        [pa.array(column, field.type) for field, column in zip(schema, columns, strict=True)], schema
-    )
-
 
 #: Pages in the order of their ranks. ``url`` is the name of the record. ``failed``: why no page could be made of it.
-#: ``page``: other fields, as JSON, if there are any. ``keys``, ``sketch``, ``sentences``, ``own`` and ``quoted`` are
-#: the fingerprint without boilerplate; ``sketch`` is null if there is none. Strings are bytes, as pages may hold halves
-#: of surrogate pairs.
+#: ``page``: other fields, as JSON, if there are any. ``keys``, ``sketch``, ``sentences`` and ``own`` are the
+#: fingerprint without boilerplate; ``sketch`` is null if there is none. Strings are bytes, as pages may hold halves of
+#: surrogate pairs.
 PAGES = pa.schema(
     [
-        ("rank", pa.uint64()),
+        ("rank", pa.int64()),
         *((name, pa.binary()) for name in ("failed", "url", "reader", "site", "canonical", "text", "page")),
         ("html", pa.uint64()),
         ("keys", pa.list_(pa.uint64())),
         ("sketch", pa.binary()),
         ("sentences", pa.list_(pa.uint32())),
         ("own", pa.int64()),
-        ("quoted", pa.int64()),
     ]
 )
-
-
-@dataclass(frozen=True, slots=True)
-class BatchOptions:
-    """What all stages of a run have in common; it can be sent to other processes.
-
-    ``secret`` keys all hashes; None before a run draws one. ``fields``, ``id_field``: see ``RecordReader``.
-    ``format``: of the inputs, or empty.
-    """
-
-    config: Config
-    secret: Secret | None
-    fields: Mapping[str, str]
-    id_field: str = "id"
-    format: str = ""
-
-    def make_method(self) -> Method:
-        """Return the method, with the hashes of the run."""
-        assert self.secret is not None
-        return self.config.make_method().with_hashes(Keyed(self.secret.value))
-
-    def as_data(self) -> dict[str, Any]:
-        """Return as plain data all that must be equal in runs that go on with each other."""
-        config = self.config
-        method = config.make_method()
-        reading = [config.max_html, config.max_text, extractor_name(config.make_extractor())]
-        about: dict[str, Any] = {
-            "fields": dict(self.fields),
-            "id": self.id_field,
-            "format": self.format,
-            "reading": reading,
-        }
-        about |= {"recipe": method.recipe(), "deciding": config.deciding(method)}
-        plain: dict[str, Any] = json.loads(json.dumps(about))
-        return plain
-
-
-@dataclass(slots=True)
-class ReadRecord:
-    """A record with its rank: its entry, and the page made of it. ``failed``: why there is none."""
-
-    rank: int
-    entry: InputRecord
-    page: Page | None = None
-    failed: str = ""
-
-
-class InputReader:
-    """Reads the pages of inputs. Pages that may take long are read in a process that can be killed."""
-
-    def __init__(self, options: BatchOptions) -> None:
-        self._options = options
-        self._opened = ExitStack()
-        source = self._opened.enter_context(options.config.open_source(options.fields, hashes_items=False))
-        self._records = RecordReader(source, options.id_field)
-
-    def close(self) -> None:
-        """End the process."""
-        self._opened.close()
-
-    def read(self, input: int, name: str, has: Callable[[int], bool] = lambda record: True) -> Iterator[ReadRecord]:
-        """Read the records of an input whose numbers, from 0, ``has`` accepts.
-
-        An input that cannot be read to its end, such as a damaged archive, ends with a malformed record.
-        """
-        records, number = read_input(name, self._options.format), -1
-        while True:
-            number += 1
-            try:
-                entry = next(records)
-            except StopIteration:
-                return
-            except NearDupError as error:
-                if has(number):
-                    yield ReadRecord(rank_of(input, number), Malformed(name, 0, "", str(error)))
-                return
-            if has(number):
-                yield self._read(rank_of(input, number), entry)
-
-    def _read(self, rank: int, entry: InputRecord) -> ReadRecord:
-        if not isinstance(entry, Entry):
-            return ReadRecord(rank, entry)
-        name = self._records.name(entry)
-        try:
-            page = self._records.read(self._records.draft(entry, name), name)
-            return ReadRecord(rank, entry, self._records.add_item_hash(page, entry))
-        except PageError as error:
-            return ReadRecord(rank, entry, Page(name), error.reason)
-        except Exception:  # as ``judge.records.Batch.judge`` does
-            logger.exception("%s could not be read. This is a bug; please report it with the traceback.", entry.place)
-            return ReadRecord(rank, entry, Page(name), "method_failed")
-
-
-def fingerprint(method: Method, page: Page, min_letters: int) -> Fingerprint | None:
-    """Return the fingerprint of a page without boilerplate; None if it has none, or only the state can make it."""
-    if page.row or page.unread or why_unjudged(page.text, min_letters):
-        return None
-    counts = _NoBoilerplate()
-    try:
-        made = method.for_state(page, counts)
-    except Exception:  # the judge tries again, with the state, and reports it
-        return None
-    return made if counts.asked <= set(made.sentences.tolist()) else None
-
-
-class _NoBoilerplate:
-    """Stands in for the ``SiteCounts`` of a state, and notes the sentences that a method asks about."""
-
-    def __init__(self) -> None:
-        self.asked = set[int]()
-
-    def is_common(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
-        """See ``SiteCounts``: nothing is boilerplate."""
-        self.asked.update(sentences.tolist())
-        return np.zeros(len(sentences), np.bool_)
-
-    is_own = is_common
-
-    def _refuse(self, *_: object) -> Any:
-        raise NotImplementedError("Only a state can tell.")
-
-    pages = stood_on = forms = _refuse
-
-
-def tabulate(records: Iterable[ReadRecord], options: BatchOptions) -> Iterator[pa.RecordBatch]:
-    """Fingerprint pages, and return them as PAGES; records without a page are left out."""
-    method, least, rows = options.make_method(), options.config.min_letters, list[_PackedPage]()
-    for record in records:
-        if record.page is not None:
-            rows.append(_pack(record, record.page, None if record.failed else fingerprint(method, record.page, least)))
-        if len(rows) == _ROWS:
-            yield record_batch(rows, PAGES)
-            rows = []
-    if rows:
-        yield record_batch(rows, PAGES)
-
-
-#: The values of a row of PAGES.
-_PackedPage = tuple[Any, ...]
+#: The strings of a page that have columns of their own, and the other fields, without those that records lack.
+_STRINGS = ("url", "reader", "site", "canonical", "text")
+_OTHERS = [one.name for one in fields(Page) if one.name not in (*_STRINGS, "html", "row", "body", "letters")]
 _NOTHING = Fingerprint((), b"")
 
 
-def _pack(record: ReadRecord, page: Page, made: Fingerprint | None) -> _PackedPage:
-    fields = {name: value for name in _FIELDS if (value := getattr(page, name))}
-    others = json.dumps(fields, ensure_ascii=False) if fields else ""
-    strings = (record.failed, page.url, page.reader, page.site, page.canonical, page.text, others)
-    of = made or _NOTHING
-    packed = (one.encode("utf-8", "surrogatepass") for one in strings)
-    return (record.rank, *packed, page.html, of.keys, made and made.sketch, of.sentences, of.own, of.quoted)
+def read_stretch(run: BatchRun, stretch: Stretch) -> int:
+    """Read every ``run.strides``-th file of pages of an input; return how many records these are."""
+    skipped, size, count = Counter[str](), run.records_of_file, 0
+    numbered = enumerate(_entries(stretch.name, run.options.format))
+    own = ((number, entry) for number, entry in numbered if number // size % run.strides == stretch.stride)
+    with closing(PageReader(run.options)) as reader:
+        for group, members in groupby(own, lambda one: one[0] // size):
+            malformed = list[Malformed]()
+            for number, entry in members:
+                count += 1
+                if isinstance(entry, Entry):
+                    reader.read(rank_of(stretch.input, number), entry)
+                elif isinstance(entry, Skipped):
+                    skipped[entry.why] += 1
+                else:
+                    malformed.append(entry)
+            path = run.pages_file(stretch.input, group)
+            with replace_file(path) as draft:
+                # Texts differ, and nobody looks for one.
+                pq.write_table(reader.take(), draft, compression="zstd", use_dictionary=False, write_statistics=False)
+            _write_rejects(path.with_suffix(".rejects"), malformed)
+    with replace_file(run.marker(stretch)) as draft:
+        draft.write_text(json.dumps({"records": count, "skipped": skipped}))
+    return count
 
 
-#: The fields of a page, without those that records lack or that have a column of their own.
-_FIELDS = [
-    one.name
-    for one in fields(Page)
-    if one.name not in ("url", "reader", "site", "canonical", "text", "html", "row", "body", "letters")
-]
+def _entries(name: str, format: str) -> Iterator[InputRecord]:
+    """Yield the records of an input. If its rest cannot be read, as in a damaged archive, the last one is malformed."""
+    try:
+        yield from read_input(name, format)
+    except NearDupError as error:
+        yield Malformed(name, 0, "", str(error))
 
 
-@dataclass(frozen=True, slots=True)
-class StoredPage:
-    """A row of PAGES: the page with its rank, and its fingerprint without boilerplate, if it has one."""
-
-    rank: int
-    page: Page
-    failed: str
-    fingerprint: Fingerprint | None
+def _write_rejects(path: Path, malformed: list[Malformed]) -> None:
+    if malformed:
+        with replace_file(path) as draft, draft.open("w", encoding="utf-8") as file:
+            for one in malformed:
+                file.write(json.dumps([one.source, one.number, one.unit, one.why, one.raw.hex()]) + "\n")
 
 
-def stored_pages(batch: pa.RecordBatch) -> Iterator[StoredPage]:
-    """Return the pages of a batch of PAGES."""
-    lists = ("keys", "sentences")
-    columns = [batch.column(name).to_pylist() for name in PAGES.names if name not in lists]
-    keys, sentences = (_slices(batch.column(name)) for name in lists)
-    rows = zip(*columns, keys, sentences, strict=True)
-    for rank, failed, url, reader, site, canonical, text, others, html, sketch, own, quoted, its_keys, counted in rows:
+def skipped_records(run: BatchRun) -> Counter[str]:
+    """Return how many records of archives are no pages, by reason."""
+    markers = (json.loads(file.read_text()) for file in run.folder.glob("pages/[0-9]*.json"))
+    return sum((Counter(marker["skipped"]) for marker in markers), Counter[str]())
+
+
+def malformed_records(run: BatchRun) -> Iterator[Malformed]:
+    """Return the malformed records in the order of the inputs."""
+    for file in sorted(run.folder.glob("pages/[0-9]*.rejects")):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            source, number, unit, why, raw = json.loads(line)
+            yield Malformed(source, number, unit, why, bytes.fromhex(raw))
+
+
+class PageReader:
+    """Reads and fingerprints pages. Those that may take long are read in a process that can be killed."""
+
+    def __init__(self, options: BatchOptions) -> None:
+        self._method, self._min_letters = options.make_method(), options.config.min_letters
+        self._source = options.config.open_source(options.fields, hashes_items=False)
+        self._records = RecordReader(self._source.__enter__(), options.id_field)
+        self._rows = list[tuple[Any, ...]]()
+
+    def close(self) -> None:
+        """End the process."""
+        self._source.__exit__(None, None, None)
+
+    def take(self) -> pa.Table:
+        """Return the pages that were read, as PAGES, and forget them."""
+        columns = zip(*self._rows, strict=True) if self._rows else [()] * len(PAGES)
+        self._rows = []
+        return pa.table([_column(list(one), field.type) for one, field in zip(columns, PAGES, strict=True)], PAGES)
+
+    def read(self, rank: int, entry: Entry) -> None:
+        """Read the page of a record."""
+        name, failed = self._records.name(entry), ""
+        made: Fingerprint | None = None
+        page = Page(name)
+        try:
+            page = self._records.read(self._records.draft(entry, name), name)
+            page = self._records.add_item_hash(page, entry)
+            if not (page.row or page.unread or why_unjudged(page.text, self._min_letters)):
+                made = self._method.for_state(page, None)
+        except PageError as error:
+            failed = error.reason
+        except Exception:  # as ``judge.records.Batch.judge`` does
+            logger.exception("%s could not be read. This is a bug; please report it with the traceback.", entry.place)
+            failed = "method_failed"
+        others = {name: value for name in _OTHERS if (value := getattr(page, name))}
+        packed = json.dumps(others, ensure_ascii=False) if others else ""
+        strings = (failed, *(getattr(page, name) for name in _STRINGS), packed)
+        of = made or _NOTHING
+        encoded = (one.encode("utf-8", "surrogatepass") for one in strings)
+        self._rows.append((rank, *encoded, page.html, of.keys, made and made.sketch, of.sentences, of.own))
+
+
+def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
+    if not pa.types.is_list(kind):
+        return pa.array(values, kind)
+    ends = np.cumsum([0, *map(len, values)], dtype=np.int32)
+    joined = np.concatenate([np.asarray(one, kind.value_type.to_pandas_dtype()) for one in values] or [NO_SENTENCES])
+    return pa.ListArray.from_arrays(pa.array(ends), pa.array(joined, kind.value_type))
+
+
+def stored_pages(batch: pa.RecordBatch) -> Iterator[tuple[Page, str]]:
+    """Return the pages of PAGES, each with the reason why it could not be read, or an empty string."""
+    columns = [batch.column(name).to_pylist() for name in (*_STRINGS, "page", "html", "failed")]
+    for *strings, others, html, failed in zip(*columns, strict=True):
         about = json.loads(others) if others else {}
         about.update({name: tuple(about[name]) for name in ("keywords", "quotes") if name in about})
-        about.update(site=decode(site), canonical=decode(canonical), text=decode(text), reader=decode(reader))
-        made = None
-        if sketch is not None:
-            made = Fingerprint(tuple(its_keys.tolist()), sketch, counted, own=own, quoted=quoted)
-        yield StoredPage(rank, Page(decode(url), html=html, **about), failed.decode(), made)
+        about.update(zip(_STRINGS, map(decode, strings), strict=True))
+        yield Page(html=html, **about), failed.decode()
 
 
 def decode(packed: bytes) -> str:
     """Return a string of PAGES."""
     return packed.decode("utf-8", "surrogatepass")
-
-
-def _slices(column: pa.ListArray) -> Iterator[npt.NDArray[Any]]:
-    """Return the list of each row as an array."""
-    ends, values = column.offsets.to_pylist(), column.values.to_numpy()
-    return (values[low:high] for low, high in pairwise(ends))

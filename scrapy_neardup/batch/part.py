@@ -1,35 +1,42 @@
 """One part of an archive: what its pages ask, its state, and its judging, as a small crawl.
 
-The state begins with given rows. It notes the hashes that are asked for, and all rows that are written.
+The state begins with what earlier parts left. It notes the hashes that are asked for, and what pages write.
 """
 
 from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from scrapy_neardup.batch.pages import BatchOptions, StoredPage, decode, stored_pages
-from scrapy_neardup.batch.routing import ASKED, ROWS, Topic
+from scrapy_neardup.batch.counts import (
+    ExactCounts,
+    Hashes,
+    count_bits,
+    number_of_form_pages,
+    numbers_of_forms,
+    numbers_on_sites,
+)
+from scrapy_neardup.batch.pages import decode, stored_pages
+from scrapy_neardup.batch.rows import Asked, Topic, make_rows, signed, sorted_set, unsigned
+from scrapy_neardup.batch.runs import JUDGED, ArchivePart, BatchOptions
 from scrapy_neardup.errors import AnyReason
-from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import NO_SENTENCES, Fingerprint, Kind, Likeness, Match, Page, SiteCounts, Verdict
-from scrapy_neardup.state import layout
+from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.state.boilerplate import ALL_PAGES, COMMON_BITS, COMMON_HERE, number_of_site, site_bit
 from scrapy_neardup.state.evidence import Evidence, Keep
-from scrapy_neardup.state.exact_counts import ExactCounts, number_of_form_pages, numbers_of_forms, numbers_on_sites
+from scrapy_neardup.state.layout import kept_url
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.sentence_counts import Sentences
@@ -37,181 +44,103 @@ from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 
-Hashes = npt.NDArray[np.uint64]
-#: Flags in ``count`` of a verdict's row: the sentences of the page count for its site, and everywhere; the page counts
-#: among the forms of its site or the others, and it is a form.
+#: Flags of a judged page: its sentences count for its site, and everywhere; it counts among the pages of its site that
+#: are forms or not, and it is a form.
 HERE, EVERYWHERE, FORMED, FORM = 1, 2, 4, 8
+#: What a page wrote that wrote no record: no id, nothing that it replaces, nothing.
+_NOTHING: tuple[int, int, bytes | None] = 0, 0, None
 
 
-class PartQuestions:
-    """What the pages of a part ask by their addresses, keys and sentences, before anything is known of other pages.
+class PartPages:
+    """The pages of a part as arrays, and what they ask before anything is known of other pages."""
 
-    ``hashes``: of each topic, sorted, each once.
-    """
+    _COLUMNS = ("rank", "url", "site", "canonical", "keys", "sketch", "sentences", "own")
 
-    #: The columns of PAGES that it takes.
-    COLUMNS = ("url", "site", "canonical", "keys", "sentences")
-
-    def __init__(self, hashes: Keyed, pages: Iterable[pa.RecordBatch]) -> None:
-        self._keyed = hashes
-        urls, keys, sites = list[bytes](), [np.zeros(0, np.uint64)], list[bytes]()
-        sentences, lengths = [NO_SENTENCES], [np.zeros(0, np.int64)]
-        for batch in pages:
-            urls += batch.column("url").to_pylist()
-            urls += filter(None, batch.column("canonical").to_pylist())
-            sites += batch.column("site").to_pylist()
-            keys.append(batch.column("keys").flatten().to_numpy())
-            sentences.append(batch.column("sentences").flatten().to_numpy())
-            lengths.append(np.diff(batch.column("sentences").offsets.to_numpy()))
-        each = np.concatenate(lengths)
-        names = {one: decode(one) for one in set(sites)}
-        site_numbers = {one: number_of_site(name, hashes) for one, name in names.items()}
-        by_site = np.array([site_numbers[one] for one in sites], np.uint64)
-        joined = np.concatenate(sentences)
-        here = numbers_on_sites(joined, np.repeat(by_site, each), hashes)
-        pages_of_sites = numbers_on_sites(np.repeat(ALL_PAGES, len(sites)), by_site, hashes)
-        #: Of each site the number that counts its pages by their form, which is odd.
-        self._form_pages = {site: number_of_form_pages(site, hashes) for site in names.values()}
-        self.forms = np.array(sorted(self._form_pages.values()), np.uint64)
-        self.counted, places = _unique(np.concatenate((here, pages_of_sites)))
-        self.sentences, self._bit_places = _unique(joined)
-        #: Of each page the first of its sentences among all; the places of their numbers, and of the sites' own.
-        self._starts = np.concatenate(([0], np.cumsum(each))).tolist()
-        self._places, self._site_places = places[: len(here)], places[len(here) :].tolist()
-        of_urls = hashes.each([layout.kept_url(decode(one)) for one in urls])
-        self.hashes: dict[Topic, Hashes] = {
-            Topic.KEY: sorted_set(np.concatenate(keys)),
-            Topic.URL: sorted_set(of_urls),
-            Topic.COUNT: np.sort(np.concatenate((self.counted, self.forms))),
-            Topic.BITS: self.sentences.astype(np.uint64),
+    def __init__(self, options: BatchOptions, part: ArchivePart) -> None:
+        self._hashes = hashes = options.make_method().hashes
+        self._min_letters = options.config.min_letters
+        table = pa.concat_tables(pq.read_table(file, columns=[*self._COLUMNS]) for file in part.files)
+        columns = {name: table[name].combine_chunks() for name in self._COLUMNS}
+        self.ranks: list[int] = columns["rank"].to_pylist()
+        self._urls, self._sketches, self._own = columns["url"], columns["sketch"], columns["own"]
+        self.canonicals = columns["canonical"].to_pylist()
+        of_urls = hashes.each([kept_url(decode(one)) for one in self._urls.to_pylist()])
+        of_canonicals = hashes.each([kept_url(decode(one)) for one in self.canonicals if one])
+        self.urls: list[int] = of_urls.tolist()
+        keys, self._key_starts = _lists(columns["keys"])
+        self._keys = keys.tolist()
+        self._sentences, self._starts = _lists(columns["sentences"])
+        different = columns["site"].dictionary_encode()
+        sites, site = [decode(one) for one in different.dictionary.to_pylist()], different.indices.to_numpy()
+        self._bits = np.array([1 << site_bit(one, hashes) for one in sites], np.uint32)[site]
+        self._form_pages = {one: number_of_form_pages(one, hashes) for one in sites}
+        self.form_pages = [[*self._form_pages.values()][one] for one in site.tolist()]
+        # The numbers of sentences on their sites, and one for all pages of each site.
+        of_sites = np.array([number_of_site(one, hashes) for one in sites], np.uint64)
+        here = numbers_on_sites(self._sentences, np.repeat(of_sites[site], np.diff(self._starts)), hashes)
+        all_pages = numbers_on_sites(np.repeat(ALL_PAGES, len(sites)), of_sites, hashes)
+        self.numbers, places = np.unique(np.concatenate((here, all_pages)), return_inverse=True)
+        self._here, self._all_pages = places[: len(here)].astype(np.uint32), places[len(here) :][site]
+        self.sentences, places = np.unique(self._sentences.astype(np.uint64), return_inverse=True)
+        self._bit_places = places.astype(np.uint32)
+        self.asked: Asked = {
+            Topic.KEY: sorted_set(signed(keys)),
+            Topic.URL: sorted_set(signed(np.concatenate((of_urls, of_canonicals)))),
+            Topic.COUNT: np.sort(signed(self.numbers)),
+            Topic.BITS: signed(self.sentences),
+            Topic.FORM: np.sort(signed(np.array([*self._form_pages.values()], np.uint64))),
         }
 
-    def places(self, page: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint32], int]:
-        """Return where the numbers of a page's sentences stand, their bits, and the number of its site's pages."""
-        low, high = self._starts[page], self._starts[page + 1]
-        return self._places[low:high], self._bit_places[low:high], self._site_places[page]
-
-    def of_forms(self, given: pa.Table) -> dict[Topic, Hashes]:
+    def asked_of_forms(self, given: pa.Table) -> Asked:
         """Return what the pages ask about forms, once it is known how many pages of their sites were counted so."""
-        rows = given.filter(pc.equal(given["kind"], int(Topic.COUNT)))
-        known = dict(zip(rows["hash"].to_pylist(), rows["count"].to_pylist(), strict=True))
-        numbers = [
-            number
-            for site, form_pages in self._form_pages.items()
-            if (pages := known.get(form_pages, 0))
-            for number in numbers_of_forms(site, pages, self._keyed)
-        ]
-        return {Topic.COUNT: np.unique(np.array(numbers, np.uint64))}
+        known = dict(zip(*(one.tolist() for one in answers_on(Topic.FORM, given)), strict=True))
+        counted = [(site, known[number]) for site, number in self._form_pages.items() if number in known]
+        numbers = {one for site, pages in counted for one in numbers_of_forms(site, pages, self._hashes)}
+        return {Topic.FORM: np.sort(signed(np.array([*numbers], np.uint64)))}
 
+    def sentences_of(self, page: int) -> Sentences:
+        """Return the sentences of a page."""
+        return self._sentences[self._starts[page] : self._starts[page + 1]]
 
-def sorted_set(hashes: Hashes) -> Hashes:
-    """Return the different hashes in order; faster than ``numpy.unique``, which fills a table first."""
-    hashes = np.sort(hashes)
-    is_new = np.ones(len(hashes), bool)
-    is_new[1:] = hashes[1:] != hashes[:-1]
-    return hashes[is_new]
+    def fingerprint(self, page: int, counts: ExactCounts) -> Fingerprint | None:
+        """Return the fingerprint of a page without boilerplate; None if it has none, or some boilerplate by now."""
+        sketch, own = self._sketches[page].as_py(), self._own[page].as_py()
+        if sketch is None or (own is not None and own < self._min_letters):
+            return None
+        members = slice(self._starts[page], self._starts[page + 1])
+        bits = counts.bits.counts[self._bit_places[members]]
+        is_common = counts.numbers.counts[self._here[members]] >= COMMON_HERE
+        if is_common.any() or (bits.any() and (count_bits(bits) >= COMMON_BITS).any()):
+            return None
+        keys = tuple(self._keys[self._key_starts[page] : self._key_starts[page + 1]])
+        return Fingerprint(keys, sketch, self._sentences[members], own=own)
 
+    def record(self, page: int, made: Fingerprint) -> Record:
+        """Return the record of an original."""
+        return Record(self.ranks[page], decode(self._urls[page].as_py()), self.ranks[page], 1.0, made.keys, made.sketch)
 
-def _unique(values: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint32]]:
-    """Return the different values in order, and the place of each value among them."""
-    different, places = np.unique(values, return_inverse=True)
-    return different, places.astype(np.uint32)
-
-
-class NotedCounts:
-    """Counts by hash. It holds each hash that was asked for, with 0 for an unknown one.
-
-    Those that the pages of the part are known to ask for stand in an array, in order; others in a dictionary.
-    """
-
-    def __init__(self, hashes: npt.NDArray[Any], others: Iterable[int] = ()) -> None:
-        self.counts = np.zeros(len(hashes), np.uint32)
-        self._hashes = hashes
-        self._others = dict.fromkeys(others, 0)
-        self._given: tuple[npt.NDArray[np.uint32], dict[int, int]] = self.counts.copy(), {}
-
-    def begin(self, hashes: Hashes, counts: Hashes) -> None:
-        """Begin with the counts that earlier parts leave."""
-        places = np.minimum(np.searchsorted(self._hashes, hashes), max(0, len(self._hashes) - 1))
-        is_known = self._hashes[places] == hashes if len(self._hashes) else np.zeros(len(hashes), bool)
-        self.counts[places[is_known]] = counts[is_known]
-        self._others.update(zip(hashes[~is_known].tolist(), counts[~is_known].tolist(), strict=True))
-        self._given = self.counts.copy(), dict(self._others)
-
-    def get(self, hash: int, default: int = 0) -> int:
-        """Return the count of a hash."""
-        known = self._others.get(hash)
-        if known is not None:
-            return known
-        place = self._place(hash)
-        return int(self.counts[place]) if place >= 0 else self._others.setdefault(hash, default)
-
-    def __setitem__(self, hash: int, count: int) -> None:
-        place = -1 if hash in self._others else self._place(hash)
-        if place >= 0:
-            self.counts[place] = count
-        else:
-            self._others[hash] = count
-
-    def _place(self, hash: int) -> int:
-        place = int(np.searchsorted(self._hashes, self._hashes.dtype.type(hash)))
-        return place if place < len(self._hashes) and self._hashes[place] == hash else -1
-
-    def added(self, less: np.ufunc) -> tuple[Hashes, Hashes]:
-        """Return all hashes, and the counts ``less`` what they were in the beginning."""
-        given, given_others = self._given
-        hashes = np.fromiter(self._others, np.uint64, len(self._others))
-        more = [int(less(count, given_others.get(one, 0))) for one, count in self._others.items()]
-        counts = less(self.counts, given).astype(np.uint64), np.array(more, np.uint64)
-        return np.concatenate((self._hashes.astype(np.uint64), hashes)), np.concatenate(counts)
-
-
-class PartCounts(ExactCounts):
-    """Exact counts of a part. The sentences of the judged page have known places, so they need no search."""
-
-    numbers: NotedCounts
-    bits: NotedCounts
-
-    def __init__(self, questions: PartQuestions) -> None:
-        super().__init__()
-        self._questions = questions
-        self.numbers = NotedCounts(questions.counted, questions.forms.tolist())
-        self.bits = NotedCounts(questions.sentences)
-        self._own: Sentences | None = None
-
-    def by_topic(self) -> tuple[tuple[Topic, NotedCounts], ...]:
-        """Return the counts of both kinds."""
-        return (Topic.COUNT, self.numbers), (Topic.BITS, self.bits)
-
-    def begin_page(self, page: int, sentences: Sentences | None) -> None:
-        """The page with this number in the part is judged next; these are its sentences, if it has any."""
-        self._own = sentences
-        self._places, self._bit_places, self._site_place = self._questions.places(page)
-
-    def note(
-        self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool, page: int | None = None
-    ) -> bool:
-        if sentences is not self._own:
-            return super().note(sentences, site, hashes, everywhere=everywhere)
-        self.numbers.counts[self._places] += 1  # a sentence that stands twice counts once
-        self.numbers.counts[self._site_place] += 1
+    def count_sentences(self, page: int, counts: ExactCounts, *, everywhere: bool) -> int:
+        """Count the sentences of a page, and return its flags."""
+        members = slice(self._starts[page], self._starts[page + 1])
+        if members.start == members.stop:
+            return 0
+        counts.numbers.counts[self._all_pages[page]] += 1
+        counts.numbers.counts[self._here[members]] += 1  # a sentence that stands twice counts once
         if everywhere:
-            self.bits.counts[self._bit_places] |= 1 << site_bit(site, hashes)
-        return True
+            counts.bits.counts[self._bit_places[members]] |= self._bits[page]
+        return HERE | EVERYWHERE * everywhere
 
-    def stood_on(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.uint16]:
-        if sentences is not self._own:
-            return super().stood_on(sentences, site, hashes)
-        return np.minimum(self.numbers.counts[self._places], COMMON_HERE).astype(np.uint16)
 
-    def is_common(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.bool_]:
-        if sentences is not self._own:
-            return super().is_common(sentences, site, hashes)
-        common: npt.NDArray[np.bool_] = self.numbers.counts[self._places] >= COMMON_HERE
-        bits = self.bits.counts[self._bit_places]
-        if bits.any():
-            common |= np.array([one.bit_count() >= COMMON_BITS for one in bits.tolist()])
-        return common
+def _lists(column: pa.ListArray) -> tuple[npt.NDArray[Any], list[int]]:
+    """Return the members of all lists, and where each list starts; at last where the last one ends."""
+    starts = column.offsets.to_numpy()
+    return column.flatten().to_numpy(), (starts - starts[0]).tolist()
+
+
+def answers_on(topic: Topic, given: pa.Table) -> tuple[Hashes, npt.NDArray[np.uint32]]:
+    """Return the hashes and values of answers."""
+    is_of = given["topic"].to_numpy() == topic
+    return unsigned(given["hash"].to_numpy()[is_of]), given["value"].to_numpy()[is_of].astype(np.uint32)
 
 
 class PartStore(PageStore):
@@ -220,56 +149,92 @@ class PartStore(PageStore):
     The id of a page is its rank. Pages are neither sealed nor removed; nobody reads when they were seen.
     """
 
-    def __init__(self, method: Method, options: BatchOptions, given: pa.Table, questions: PartQuestions) -> None:
+    def __init__(
+        self,
+        method: Method,
+        options: BatchOptions,
+        pages: PartPages,
+        given: pa.Table,
+        records: Iterable[tuple[int, bytes]],
+    ) -> None:
         super().__init__(Memory(), method.recipe(), options.secret, 0)
-        self._questions = questions
-        self.part_counts = PartCounts(questions)
-        self.use_exact_counts(self.part_counts)
-        self.rank = 0
-        #: The ranks of the judged pages, and their verdicts, packed; empty for a unique page that is like no other.
-        self.ranks, self.verdicts = array("Q"), list[bytes]()
-        self._flags: dict[int, int] = {}
-        #: By the rank of the page that wrote it: id, original unless that is the id, replaced record, packed record.
-        self._written: dict[int, tuple[int, int, int, bytes]] = {}
-        self._asked_keys, self._filed_keys, self._filed_by = array("Q"), array("Q"), array("Q")
-        self._urls: dict[int, int] = {}
-        self._seed(given)
-
-    def _seed(self, given: pa.Table) -> None:
-        records = given.filter(pc.equal(given["kind"], int(Topic.RECORD))).sort_by("source")
-        for id, packed in zip(records["hash"].to_pylist(), records["payload"].to_pylist(), strict=True):
-            changes = Changes()
-            self.file(Record.unpack(id, packed), changes, 0)
-            self.apply(changes, sync=False)
-        for topic, counts in self.part_counts.by_topic():
-            rows = given.filter(pc.equal(given["kind"], int(topic)))
-            counts.begin(rows["hash"].to_numpy(), rows["count"].to_numpy())
+        self._pages = pages
+        self._counts = ExactCounts(pages.numbers, pages.sentences)
+        self.use_exact_counts(self._counts)
+        self._counts.numbers.begin(*answers_on(Topic.COUNT, given))
+        self._counts.bits.begin(*answers_on(Topic.BITS, given))
+        self._begun_forms = dict(zip(*(one.tolist() for one in answers_on(Topic.FORM, given)), strict=True))
+        self._counts.forms = dict.fromkeys(unsigned(pages.asked[Topic.FORM]).tolist(), 0) | self._begun_forms
+        #: Packed records by id; ids in ascending order by key; the id of the newest page by the hash of its URL.
+        self._records = dict[int, bytes]()
+        self._filed = defaultdict[int, list[int]](list)
+        self._newest = dict[int, int]()
+        for id, packed in records:
+            record, is_new = self.unpack_record(id, packed), id not in self._records
+            self._keep(id, packed, self._hash(record.url), record.keys if is_new else ())
+        for ids in self._filed.values():
+            ids.sort()
+        #: The judged page and its rank, its fingerprint without boilerplate, if it has none, its flags, what it wrote.
+        self._page, self._rank, self._flags, self._written = -1, 0, 0, _NOTHING
+        self.stored: Fingerprint | None = None
+        #: The rows of JUDGED.
+        self.judged = list[tuple[Any, ...]]()
+        #: What pages were filed under: hashes, ranks of pages and of originals. Then hashes that were looked up.
+        self._left = {topic: (array("Q"), array("q"), array("q")) for topic in (Topic.KEY, Topic.URL)}
+        self._asked = {topic: array("Q") for topic in self._left}
 
     def begin(self, who: str, job: str = "") -> int:
         return 0
 
-    def begin_page(self, rank: int, sentences: Sentences | None) -> None:
-        """The next page to be judged has this rank, and these sentences, if it has any."""
-        self.rank = rank
-        self.part_counts.begin_page(len(self.ranks), sentences)
+    # Pages, one after the other.
+
+    def file_if_new(self, page: int) -> bool:
+        """Begin with a page, and file it if it is surely unique: return whether it is.
+
+        Most pages are. No earlier page has their URL or one of their keys, and no sentence of theirs is boilerplate.
+        """
+        pages = self._pages
+        made = pages.fingerprint(page, self._counts)
+        self._page, self._rank, self.stored, self._flags, self._written = page, pages.ranks[page], made, 0, _NOTHING
+        url = pages.urls[page]
+        if (
+            made is None
+            or pages.canonicals[page]
+            or url in self._newest
+            or not self._filed.keys().isdisjoint(made.keys)
+        ):
+            return False
+        self._write(pages.record(page, made), url, made.keys)
+        self._counts.forms[pages.form_pages[page]] += 1
+        self._flags = FORMED | pages.count_sentences(page, self._counts, everywhere=True)
+        self.end_page(b"")
+        return True
 
     def end_page(self, verdict: bytes) -> None:
         """The page got this verdict, packed."""
-        self.ranks.append(self.rank)
-        self.verdicts.append(verdict)
+        self.judged.append((self._rank, self._flags, verdict, *self._written))
 
     # What is asked.
 
     def new_id(self) -> int:
-        return self.rank
+        return self._rank
 
     def find(self, url: str) -> Record | None:
-        self._urls.setdefault(self._hash(url), 0)
-        return super().find(url)
+        hashed = self._hash(url)
+        self._asked[Topic.URL].append(hashed)
+        record = self.record(self._newest.get(hashed, 0))
+        return record if record is not None and record.url == kept_url(url) else None
+
+    def record(self, id: int) -> Record | None:
+        packed = self._records.get(id)
+        return None if packed is None else self.unpack_record(id, packed)
+
+    def records_of(self, ids: Sequence[int]) -> list[Record | None]:
+        return [*map(self.record, ids)]
 
     def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        self._asked_keys.extend(keys)
-        return super().all_postings(keys, limit)
+        self._asked[Topic.KEY].extend(keys)
+        return [self._filed.get(key, [])[-limit:][::-1] for key in keys]
 
     def postings(self, key: int, limit: int) -> list[int]:
         """Return nothing: only groups are asked for so, and no page replaces the first one of its group."""
@@ -278,155 +243,127 @@ class PartStore(PageStore):
     # What is written.
 
     def add(self, record: Record, evidence: Evidence | None = None, *, replaces: int = 0, **others: Any) -> None:
-        self._write(record, replaces)
+        self._write(record, self._hash(record.url), record.keys, replaces)
 
     def touch(self, record: Record, *others: Any, renewed: Record | None = None, **more: Any) -> None:
         if renewed is not None and renewed != record:
-            self._write(renewed, 0)
+            self._write(renewed, self._hash(renewed.url))
 
-    def _write(self, record: Record, replaces: int) -> None:
-        changes, id, rank = Changes(), record.id, self.rank
-        self.file(record, changes, 0)
-        self.apply(changes, sync=False)
-        original = record.original if record.original != id else 0
-        self._written[rank] = id, original, replaces, changes.puts[layout.record_key(id)]
-        if id == rank:
-            self._filed_keys.extend(record.keys)
-            self._filed_by.extend([rank] * len(record.keys))
-        self._urls[self._hash(record.url)] = rank
+    def _write(self, record: Record, url: int, keys: Sequence[int] = (), replaces: int = 0) -> None:
+        """Write a record; file it under these ``keys``, which it did not have before."""
+        packed, original = record.pack(), record.original if record.original != record.id else 0
+        self._written = record.id, replaces, packed
+        self._keep(record.id, packed, url, keys)
+        self._leave(Topic.KEY, keys, original)
+        self._leave(Topic.URL, (url,), original)
+
+    def _leave(self, topic: Topic, filed: Sequence[int], original: int) -> None:
+        hashes, ranks, originals = self._left[topic]
+        hashes.extend(filed)
+        ranks.extend([self._rank] * len(filed))
+        originals.extend([original] * len(filed))
+
+    def _keep(self, id: int, packed: bytes, url: int, keys: Iterable[int]) -> None:
+        self._records[id] = packed
+        self._newest[url] = id
+        for key in keys:
+            self._filed[key].append(id)
 
     def note(self, sentences: Sentences, site: str, *, everywhere: bool = True, page: int | None = None) -> None:
-        super().note(sentences, site, everywhere=everywhere)
-        self._flag(HERE | EVERYWHERE * everywhere)
+        if np.array_equal(sentences, self._pages.sentences_of(self._page)):
+            self._flags |= self._pages.count_sentences(self._page, self._counts, everywhere=everywhere)
+        else:
+            super().note(sentences, site, everywhere=everywhere)
+            self._flags |= HERE | EVERYWHERE * everywhere
 
     def note_form(self, site: str, *, in_form: bool) -> None:
         super().note_form(site, in_form=in_form)
-        self._flag(FORMED | FORM * in_form)
-
-    def _flag(self, flags: int) -> None:
-        self._flags[self.rank] = self._flags.get(self.rank, 0) | flags
+        self._flags |= FORMED | FORM * in_form
 
     def _hash(self, url: str) -> int:
-        return layout.last_id(self.url_key(url))
+        return self.hashes.of(kept_url(url))
 
-    # The table.
-
-    def rows_of(self, part: int) -> Iterator[pa.Table]:
-        """Yield the ROWS of each topic, in the order of their hashes, or else of the pages that wrote them."""
-        written, asked = self._written, self._questions.hashes[Topic.KEY]
-        ids, originals, replaced, packed = zip(*written.values(), strict=True) if written else ((), (), (), ())
-        ranks, of_ranks = np.fromiter(written, np.uint64, len(written)), np.array([*originals, 0], np.uint64)
-        filed, by = (np.array(column, np.uint64) for column in (self._filed_keys, self._filed_by))
-        asked = sorted_set(np.concatenate((asked, np.array(self._asked_keys, np.uint64))))
-        asked = np.setdiff1d(asked, sorted_set(filed), assume_unique=True)
-        yield _table(
-            part,
-            Topic.KEY,
-            hash=np.concatenate((filed, asked)),
-            source=np.concatenate((by, np.zeros(len(asked), np.uint64))),
-            original=np.concatenate((of_ranks[np.searchsorted(ranks, by)], np.zeros(len(asked), np.uint64))),
-        )
-        urls, by = (np.fromiter(column, np.uint64, len(self._urls)) for column in (self._urls, self._urls.values()))
-        originals_of_urls = np.where(by > 0, of_ranks[np.searchsorted(ranks, by)], 0)
-        yield _table(part, Topic.URL, hash=urls, source=by, original=originals_of_urls)
-        for topic, counts in self.part_counts.by_topic():
-            hashes, added = counts.added(np.subtract if topic is Topic.COUNT else np.bitwise_xor)
-            yield _table(part, topic, hash=hashes, count=added)
-        records = {"hash": ids, "source": ranks, "original": originals, "count": replaced, "payload": packed}
-        yield _table(part, Topic.RECORD, **records)
-        flags = [self._flags.get(rank, 0) for rank in self.ranks]
-        yield _table(part, Topic.VERDICT, source=np.array(self.ranks), count=flags, payload=self.verdicts)
-
-
-def mere_questions(part: int, hashes: Mapping[Topic, Hashes]) -> pa.Table:
-    """Return the ROWS of a part that asks for these hashes and leaves nothing behind."""
-    return pa.concat_tables([_table(part, topic, hash=some) for topic, some in hashes.items()])
-
-
-def _table(part: int, topic: Topic, **columns: Any) -> pa.Table:
-    """Return ROWS of one topic with these columns, and nothing in the others. All hashes are asked for."""
-    length = len(next(iter(columns.values())))
-    zeros = np.zeros(length, np.uint64)
-    values: dict[str, Any] = {
-        **dict.fromkeys(("hash", "source", "original", "count"), zeros),
-        "kind": np.full(length, int(topic)),
-        "part": np.full(length, part),
-        "asked": np.ones(length, bool),
-        "payload": pa.nulls(length, pa.binary()),
-        **columns,
-    }
-    rows = pa.table([pa.array(values[field.name], field.type) for field in ROWS], ROWS)
-    return rows.take(pa.array(np.argsort(values["hash"], kind="stable"))) if topic in ASKED else rows
+    def rows_to_leave(self, part: int) -> Iterator[pa.Table]:
+        """Yield the ROWS of each topic."""
+        for topic, filed in self._left.items():
+            hashes, ranks, originals = (np.array(column).view(np.int64) for column in filed)
+            asked = np.concatenate((self._pages.asked[topic], np.array(self._asked[topic]).view(np.int64)))
+            rows = make_rows(topic, part, hashes, ranks, originals)
+            yield pa.concat_tables([rows, make_rows(topic, part, np.setdiff1d(asked, hashes))])
+        for topic, table in (Topic.COUNT, self._counts.numbers), (Topic.BITS, self._counts.bits):
+            counted, now, before = table.added()
+            yield make_rows(topic, part, signed(counted), now - before if topic is Topic.COUNT else now ^ before)
+        forms = {number: count - self._begun_forms.get(number, 0) for number, count in self._counts.forms.items()}
+        yield make_rows(Topic.FORM, part, signed(np.array([*forms], np.uint64)), np.array([*forms.values()], np.int64))
 
 
 # Judging.
 
 
 def judge_part(
-    options: BatchOptions, part: int, pages: Iterable[pa.RecordBatch], given: pa.Table, questions: PartQuestions
-) -> Iterator[pa.Table]:
-    """Judge the pages of a part, and return what they ask and leave behind, as ROWS of each topic.
+    options: BatchOptions,
+    part: ArchivePart,
+    pages: PartPages,
+    given: pa.Table,
+    records: Iterable[tuple[int, bytes]],
+) -> tuple[Iterator[pa.Table], pa.Table]:
+    """Judge the pages of a part, and return its ROWS of each topic, and JUDGED.
 
-    ``pages``: PAGES in the order of their ranks. ``given``: GIVEN rows for this part, in any order. ``questions``: of
-    these pages.
+    ``given``: the answers to what it asks. ``records``: the records that these name, the older ones first.
     """
     method = options.make_method()
-    store = PartStore(method, options, given, questions)
+    store = PartStore(method, options, pages, given, records)
     policy = replace(options.config.make_policy(), keep=Keep.NOTHING)
-    detector = Detector(method, store, who="batch", policy=policy)
-    for batch in pages:
-        for stored in stored_pages(batch):
-            made = stored.fingerprint
-            store.begin_page(stored.rank, made.sentences if made is not None else None)
-            store.end_page(pack_verdict(_judge(detector, stored)))
-    return store.rows_of(part)
+    detector = PartDetector(method, store, who="batch", policy=policy)
+    for batch in part.batches():
+        for row in range(len(batch)):
+            if not store.file_if_new(len(store.judged)):
+                ((page, failed),) = stored_pages(batch.slice(row, 1))
+                store.end_page(pack_verdict(_judge(detector, page, failed)))
+    columns = zip(*store.judged, strict=True) if store.judged else [()] * len(JUDGED)
+    judged = [pa.array(column, field.type) for column, field in zip(columns, JUDGED, strict=True)]
+    return store.rows_to_leave(part.number), pa.table(judged, JUDGED)
 
 
-def _judge(detector: Detector, stored: StoredPage) -> Verdict:
-    page = stored.page
-    if stored.failed:
-        return Verdict(Kind.UNJUDGED, page.url, reason=stored.failed)  # type: ignore[arg-type]  # as it was stored
-    prepared = StoredFingerprint(stored.fingerprint) if stored.fingerprint is not None else None
+def _judge(detector: Detector, page: Page, failed: str) -> Verdict:
+    if failed:
+        return Verdict(Kind.UNJUDGED, page.url, reason=failed)  # type: ignore[arg-type]  # as it was stored
     try:
-        return detector.judge_now(page, sealed=False, prepared=prepared)
+        return detector.judge_now(page, sealed=False)
     except Exception:  # one page must not end the part
         logger.exception("%s could not be judged. This is a bug; please report it with the traceback.", page.url)
         return Verdict(Kind.UNJUDGED, page.url, reason="method_failed")
 
 
-@dataclass(frozen=True, slots=True)
-class StoredFingerprint:
-    """A fingerprint made before boilerplate was known. It is used if no sentence of it is boilerplate now."""
+class PartDetector(Detector):
+    """Judges the pages of a part. A stored fingerprint is used if no sentence of the page is boilerplate now."""
 
-    fingerprint: Fingerprint
+    store: PartStore
 
-    def verified(self, page: Page, counts: SiteCounts, method: Method) -> Fingerprint:
-        """See ``detector.PreparedFingerprint``."""
-        made = self.fingerprint
-        if counts.is_common(made.sentences).any():
-            return method.for_state(page, counts)
-        title = _LateTitle(page, counts, method)
-        return Fingerprint(
-            made.keys, made.sketch, made.sentences, own=made.own, site=counts, title=title, quoted=made.quoted
-        )
+    def fingerprint(self, page: Page, *others: Any) -> Fingerprint | None:
+        made = self.store.stored
+        if made is None:
+            return super().fingerprint(page)
+        site = self.store.on_site(page.site)
+        title = _LateTitle(lambda: self.method.for_state(page, site).title)
+        return Fingerprint(made.keys, made.sketch, made.sentences, own=made.own, site=site, title=title)
 
 
 class _LateTitle:
-    """``Fingerprint.title``, made at the first access: most pages are compared with none."""
+    """``Fingerprint.title``, made at its first use: many decisions do without."""
 
-    def __init__(self, *about: Any) -> None:
-        self._about = about
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make = make
 
     @cached_property
     def _title(self) -> Any:
-        page, counts, method = self._about
-        return method.for_state(page, counts).title
+        return self._make()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._title, name)
 
 
-# Verdicts, as rows hold them.
+# Verdicts, as JUDGED holds them.
 
 
 def pack_verdict(verdict: Verdict) -> bytes:

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scrapy_neardup.atomic import replace_file
-from scrapy_neardup.batch.local import rows_of
-from scrapy_neardup.batch.pages import StoredPage, decode, rank_of, record_batch, stored_pages
+from scrapy_neardup.batch.pages import decode, stored_pages
 from scrapy_neardup.batch.part import EVERYWHERE, FORM, FORMED, HERE, unpack_verdict
-from scrapy_neardup.batch.routing import Topic
-from scrapy_neardup.batch.runs import ArchivePart, BatchRun
+from scrapy_neardup.batch.runs import ArchivePart, BatchRun, rank_of
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.files.writers import Writer
 from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.records import output_fields
-from scrapy_neardup.model import Verdict
+from scrapy_neardup.model import Fingerprint, Page, Verdict
 from scrapy_neardup.state.evidence import Keep, evidence
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
@@ -43,40 +41,44 @@ VERDICTS = pa.schema(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedRecord:
-    """A page of a run with its verdict. ``counted``: flags, see ``part``. Ids are ranks."""
+class JudgedPage(NamedTuple):
+    """A page of a run with its verdict, and what it wrote: see ``JUDGED``. Ids are ranks."""
 
-    stored: StoredPage
+    rank: int
+    page: Page
     verdict: Verdict
-    counted: int
+    flags: int
+    id: int
+    replaces: int
+    record: bytes | None
 
 
-def judged_records(parts: Iterable[ArchivePart]) -> Iterator[JudgedRecord]:
-    """Return the pages of parts and their verdicts."""
-    for part in parts:
-        rows = rows_of(part, Topic.VERDICT)
-        verdicts = zip(rows["source"].to_pylist(), rows["payload"].to_pylist(), rows["count"].to_pylist(), strict=True)
-        for stored in chain.from_iterable(map(stored_pages, part.batches())):
-            rank, packed, counted = next(verdicts)
-            assert rank == stored.rank
-            page = stored.page
-            yield JudgedRecord(stored, unpack_verdict(rank, page.url, page.reader, packed), counted)
+def judged_pages(part: ArchivePart) -> Iterator[JudgedPage]:
+    """Return the pages of a part with their verdicts."""
+    judged = chain.from_iterable(map(_rows, part.judged_pages().to_batches(1000)))
+    for (page, _), (rank, flags, verdict, *written) in zip(
+        chain.from_iterable(map(stored_pages, part.batches())), judged, strict=True
+    ):
+        yield JudgedPage(rank, page, unpack_verdict(rank, page.url, page.reader, verdict), flags, *written)
+
+
+def _rows(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+    return zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def write_verdicts(run: BatchRun, path: Path, see: Callable[[Verdict], None] = lambda verdict: None) -> None:
     """Write VERDICTS to a parquet file; ``see`` gets each verdict."""
     with replace_file(path) as draft, pq.ParquetWriter(draft, VERDICTS, compression="zstd") as writer:
         for part in run.own_parts:
-            packed = chain.from_iterable(rows_of(part, Topic.VERDICT)["payload"].chunks)
-            for batch in part.batches(("rank", "url", "reader"), 10_000):
+            names = chain.from_iterable(map(_rows, part.batches(("url", "reader"))))
+            for judged in part.judged_pages().select(["rank", "verdict"]).to_batches(10_000):
                 rows = list[tuple[Any, ...]]()
-                columns = (batch.column(name).to_pylist() for name in ("rank", "url", "reader"))
-                for rank, url, reader in zip(*columns, strict=True):
-                    verdict = unpack_verdict(rank, decode(url), decode(reader), next(packed).as_py())
+                for (rank, packed), (url, reader) in zip(_rows(judged), names):  # noqa: B905  # names has more
+                    verdict = unpack_verdict(rank, decode(url), decode(reader), packed)
                     see(verdict)
                     rows.append(_row(run, rank, verdict))
-                writer.write_batch(record_batch(rows, VERDICTS))
+                columns = zip(zip(*rows, strict=True), VERDICTS, strict=True)
+                writer.write_table(pa.table([pa.array(one, field.type) for one, field in columns], VERDICTS))
 
 
 def _row(run: BatchRun, rank: int, verdict: Verdict) -> tuple[Any, ...]:
@@ -96,14 +98,14 @@ def _valid(text: str) -> str:
 def write_kept(run: BatchRun, out: Writer, passes: Callable[[Verdict], bool]) -> int:
     """Write the records whose verdict passes, as ``dedup`` does; return how many. The inputs are read once more."""
     written = 0
-    judged = judged_records(run.own_parts)
+    judged = chain.from_iterable(map(judged_pages, run.own_parts))
     one = next(judged, None)
     for input, name in enumerate(run.inputs, run.first_input):
         for rank, entry in _entries(input, name, run.options.format):
-            if one is None or one.stored.rank != rank:
+            if one is None or one.rank != rank:
                 raise NearDupError(f"{name} has changed since it was read. Remove {run.folder}, and run again.")
             if passes(one.verdict):
-                out.write(output_fields(entry, one.stored.page), None, entry.line)
+                out.write(output_fields(entry, one.page), None, entry.line)
                 written += 1
             one = next(judged, None)
     return written
@@ -126,13 +128,16 @@ def export_state(run: BatchRun, store: PageStore, keep: Keep) -> int:
     generation = store.begin(f"batch {run.folder}")
     ids = _Ids(run.parts, store.new_id())
     for part in run.parts:
-        rows = rows_of(part, Topic.RECORD)
-        columns = (rows[name].to_pylist() for name in ("source", "hash", "count", "payload"))
-        written = {rank: about for rank, *about in zip(*columns, strict=True)}
-        for judged in judged_records([part]):
-            if judged.stored.rank in written:
-                _export(judged, written[judged.stored.rank], ids, store, generation, keep)
-            _count(judged, store)
+        lists = (batch.column("sentences") for batch in part.batches(("sentences",)))
+        for judged, sentences in zip(judged_pages(part), chain.from_iterable(lists), strict=True):
+            if judged.record is not None:
+                _export(judged, judged.record, ids, store, generation, keep)
+            page, flags = judged.page, judged.flags
+            if flags & FORMED:
+                store.note_form(page.site, in_form=bool(flags & FORM))
+            if flags & HERE:
+                made = Fingerprint((), b"", sentences.values.to_numpy())
+                count_sentences(store, page.url, page.site, made, everywhere=bool(flags & EVERYWHERE))
     store.seal(generation, store.unsealed(generation))
     store.end(generation)
     return store.pages
@@ -142,9 +147,7 @@ class _Ids:
     """The ids of pages in a state, in the order of their ranks."""
 
     def __init__(self, parts: Sequence[ArchivePart], first: int) -> None:
-        self._ranks = np.concatenate(
-            [rows_of(part, Topic.RECORD)["source"].to_numpy() for part in parts] or [np.zeros(0)]
-        )
+        self._ranks = np.concatenate([part.judged_pages()["rank"].to_numpy() for part in parts] or [np.zeros(0)])
         self._first = first
 
     def of(self, rank: int) -> int:
@@ -152,13 +155,10 @@ class _Ids:
         return self._first + (int(np.searchsorted(self._ranks, rank)) << 16) if rank else 0
 
 
-def _export(
-    judged: JudgedRecord, about: Sequence[Any], ids: _Ids, store: PageStore, generation: int, keep: Keep
-) -> None:
-    rank, replaces, packed = about
-    record = Record.unpack(rank, packed)
-    moved = replace(record, id=ids.of(rank), original=ids.of(record.original), since=ids.of(record.since))
-    if rank != judged.stored.rank:  # a page that was dropped again renews its record
+def _export(judged: JudgedPage, packed: bytes, ids: _Ids, store: PageStore, generation: int, keep: Keep) -> None:
+    record = Record.unpack(judged.id, packed)
+    moved = replace(record, id=ids.of(record.id), original=ids.of(record.original), since=ids.of(record.since))
+    if record.id != judged.rank:  # a page that was dropped again renews its record
         known = store.record(moved.id)
         if known is not None:
             store.touch(known, renewed=moved)
@@ -167,13 +167,5 @@ def _export(
     if match is not None:
         match = replace(match, id=ids.of(match.id))
     is_copy = record.original != record.id
-    kept = evidence(judged.stored.page, verdict.likeness, match, copy=is_copy, keep=keep)
-    store.add(moved, kept, generation=generation, replaces=ids.of(replaces))
-
-
-def _count(judged: JudgedRecord, store: PageStore) -> None:
-    page, made, counted = judged.stored.page, judged.stored.fingerprint, judged.counted
-    if counted & FORMED:
-        store.note_form(page.site, in_form=bool(counted & FORM))
-    if counted & HERE and made is not None:
-        count_sentences(store, page.url, page.site, made, everywhere=bool(counted & EVERYWHERE))
+    kept = evidence(judged.page, verdict.likeness, match, copy=is_copy, keep=keep)
+    store.add(moved, kept, generation=generation, replaces=ids.of(judged.replaces))

@@ -1,7 +1,7 @@
 """A run of batch: a folder that holds what is judged, how, and how far it is.
 
 ``run.json`` has the inputs, the settings and the secret of the hashes. ``pages`` holds PAGES in files of consecutive
-ranks, and ``rows`` what each part left behind. A file is written completely or not at all.
+ranks. ``rows`` has two files of each judged part: ROWS, and JUDGED. A file is written completely or not at all.
 """
 
 from __future__ import annotations
@@ -12,32 +12,152 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from scrapy_neardup.atomic import open_private, replace_file
-from scrapy_neardup.batch.pages import BatchOptions, place_of, rank_of
+from scrapy_neardup.batch.rows import ASKED, ROWS, Asked, Topic, sorted_set
 from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.methods import Method
+from scrapy_neardup.page.extraction import extractor_name
+from scrapy_neardup.settings import Config
 from scrapy_neardup.state.recipe import Secret
 
 _MANIFEST = "run.json"
 #: Records of an input in one file, and pages of the first part, at most.
 _RECORDS, _FIRST = 10_000, 20_000
+#: Bits of the number of a record within its input; the bits above number the input, from 1.
+_RECORD_BITS = 32
+
+#: The judged pages of a part in their order. ``flags``: see ``part``. ``verdict``: packed, empty for a unique page like
+#: no other. ``record``: the packed record that the page wrote, or null; ``id`` is its id, and it replaces the record
+#: ``replaces``. Ids are ranks.
+JUDGED = pa.schema(
+    [
+        ("rank", pa.int64()),
+        ("flags", pa.int8()),
+        ("verdict", pa.binary()),
+        ("id", pa.int64()),
+        ("replaces", pa.int64()),
+        ("record", pa.binary()),
+    ]
+)
+
+
+def rank_of(input: int, record: int) -> int:
+    """Return the rank of a record, which is also its id while parts are judged; inputs count from 1, records from 0.
+
+    >>> rank_of(1, 0) < rank_of(1, 7) < rank_of(2, 0)
+    True
+    """
+    return input << _RECORD_BITS | record
+
+
+def place_of(rank: int) -> tuple[int, int]:
+    """Return the number of the input and that of the record in it.
+
+    >>> place_of(rank_of(2, 7))
+    (2, 7)
+    """
+    return rank >> _RECORD_BITS, rank & ((1 << _RECORD_BITS) - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchOptions:
+    """What all stages of a run have in common; it can be sent to other processes.
+
+    ``secret`` keys all hashes; None before a run draws one. ``fields``, ``id_field``: see ``RecordReader``.
+    ``format``: of the inputs, or empty.
+    """
+
+    config: Config
+    secret: Secret | None
+    fields: Mapping[str, str]
+    id_field: str = "id"
+    format: str = ""
+
+    def make_method(self) -> Method:
+        """Return the method, with the hashes of the run."""
+        assert self.secret is not None
+        return self.config.make_method().with_hashes(Keyed(self.secret.value))
+
+    def as_data(self) -> dict[str, Any]:
+        """Return as plain data all that must be equal in runs that go on with each other."""
+        config = self.config
+        method = config.make_method()
+        about = {
+            "fields": dict(self.fields),
+            "id": self.id_field,
+            "format": self.format,
+            "reading": [config.max_html, config.max_text, extractor_name(config.make_extractor())],
+            "recipe": method.recipe(),
+            "deciding": config.deciding(method),
+        }
+        plain: dict[str, Any] = json.loads(json.dumps(about))
+        return plain
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivePart:
-    """A part: its number, the rank of its first page, and the files with its pages. ``rows``: what it left behind."""
+    """A part: its number, the rank of its first page, the files with its pages, and the files that judging writes."""
 
     number: int
     first: int
     files: tuple[Path, ...]
     rows: Path
+    judged: Path
 
-    def batches(self, columns: Sequence[str] | None = None, pages: int = 1000) -> Iterator[pa.RecordBatch]:
-        """Return its pages, so many at a time, as PAGES or with these columns alone."""
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Return its pages, a thousand at a time, as PAGES or with these columns alone."""
         for file in self.files:
-            yield from pq.ParquetFile(file).iter_batches(pages, columns=columns and list(columns))
+            yield from pq.ParquetFile(file).iter_batches(1000, columns=columns and list(columns))
+
+    def write(self, given: str, rows: Iterable[pa.Table], judged: pa.Table) -> None:
+        """Write ROWS of each topic, and JUDGED. ``given``: the digest of all answers by which the pages were judged."""
+        self.rows.unlink(missing_ok=True)  # a kill between the files must not leave two that do not belong together
+        with replace_file(self.judged) as draft, pa.ipc.new_file(str(draft), JUDGED) as writer:
+            writer.write_table(judged.combine_chunks())
+        schema, packed = ROWS.with_metadata({"given": given}), pa.ipc.IpcWriteOptions(compression="lz4")
+        with replace_file(self.rows) as draft, pa.ipc.new_file(str(draft), schema, options=packed) as writer:
+            for table in rows:
+                columns = [column.combine_chunks() for column in table.columns]
+                writer.write_batch(pa.record_batch(columns, schema))
+
+    def given(self) -> str:
+        """Return the digest that ``write`` got, or an empty string before the part is judged."""
+        if not self.rows.exists():
+            return ""
+        with pa.memory_map(str(self.rows)) as file:
+            found: bytes = pa.ipc.open_file(file).schema.metadata[b"given"]
+            return found.decode()
+
+    def rows_of(self, *topics: Topic) -> pa.Table:
+        """Return ROWS of these topics."""
+        with pa.OSFile(str(self.rows)) as file:
+            reader = pa.ipc.open_file(file)
+            batches = [reader.get_batch(topic - 1).replace_schema_metadata(None) for topic in topics]
+        return pa.Table.from_batches(batches, ROWS)
+
+    def asked(self) -> Asked:
+        """Return the hashes that the judged pages ask for."""
+        return {topic: sorted_set(self.rows_of(topic)["hash"].to_numpy()) for topic in ASKED}
+
+    def judged_pages(self) -> pa.Table:
+        """Return JUDGED. Only what is used of it is read from the disk."""
+        return pa.ipc.open_file(pa.memory_map(str(self.judged))).read_all()
+
+    def records(self, ranks: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+        """Return the ids and packed records that the pages with these ranks wrote, without those that wrote none."""
+        pages = self.judged_pages()
+        known = pages["rank"].to_numpy()
+        places = np.searchsorted(known, ranks)
+        places = places[places < len(known)]
+        found = pages.take(pa.array(places[np.isin(known[places], ranks)]))
+        for id, record in zip(found["id"].to_pylist(), found["record"].to_pylist(), strict=True):
+            if record is not None:
+                yield id, record
 
 
 class Stretch(NamedTuple):
@@ -65,7 +185,7 @@ class BatchRun:
         many processes read each input.
 
         A run that was begun before has its own ``pages`` and ``strides``. Raises NearDupError if the folder holds
-        another run, or the previous one is of another kind.
+        another run, or the previous one has other settings.
         """
         self.folder = folder
         self.inputs = inputs
@@ -88,6 +208,8 @@ class BatchRun:
         self.options: BatchOptions = replace(options, secret=Secret(bytes.fromhex(begun["secret"])))
         self.pages: int = begun["pages"]
         self.strides: int = begun["strides"]
+        #: How many records of an input are read into one file.
+        self.records_of_file: int = min(self.pages, _RECORDS)
         if previous is not None and previous.options.secret != self.options.secret:
             raise NearDupError(f"{previous.folder} was made with another NEARDUP_SECRET. Use the same one.")
 
@@ -122,13 +244,14 @@ class BatchRun:
     def group(self, files: Iterable[Path]) -> Iterator[ArchivePart]:
         """Return files of pages, in their order, as parts.
 
-        The first parts are small, so that judging begins early. Each further part is at most as large as all before it.
+        The first parts are small, so that judging begins early. Each further part has at most half as many pages as
+        all before it.
         """
         number = len(self.previous.parts) if self.previous else 0
         group, size, before = list[Path](), 0, 0
         for file in files:
             pages = pq.read_metadata(file).num_rows
-            if group and size + pages > min(self.pages, max(_FIRST, before)):
+            if group and size + pages > min(self.pages, max(_FIRST, before // 2)):
                 yield self._part(number, group)
                 number, before = number + 1, before + size
                 group, size = [], 0
@@ -139,8 +262,8 @@ class BatchRun:
 
     def _part(self, number: int, files: Sequence[Path]) -> ArchivePart:
         input, group = map(int, files[0].stem.split("-"))
-        first = rank_of(input, group * self.records_of_file)
-        return ArchivePart(number, first, tuple(files), self.folder / "rows" / f"{number:06}.arrow")
+        first, names = rank_of(input, group * self.records_of_file), self.folder / "rows" / f"{number:06}"
+        return ArchivePart(number, first, tuple(files), names.with_suffix(".arrow"), names.with_suffix(".judged"))
 
     def stretches(self) -> list[Stretch]:
         """Return the stretches that no process has read yet."""
@@ -160,11 +283,6 @@ class BatchRun:
     def pages_file(self, input: int, group: int) -> Path:
         """Return the file with the pages of a group of records of an input."""
         return self.folder / "pages" / f"{input:06}-{group:09}.parquet"
-
-    @property
-    def records_of_file(self) -> int:
-        """How many records of an input are read into one file."""
-        return min(self.pages, _RECORDS)
 
 
 def _read_manifest(folder: Path) -> dict[str, Any] | None:

@@ -21,53 +21,29 @@ from scrapy_neardup.errors import NearDupError
 if TYPE_CHECKING:
     from scrapy_neardup.cli.command import Command
 
-#: Module and function of each command, and its line in the help, in the order of the help.
+#: The module of each command, and its line in the help, in the order of the help. Its function is NAME_command.
 COMMANDS = {
-    "dedup": (
-        "dedup.deduplicate",
-        "Drop or tag near-duplicates in files: feeds, CSV, Parquet, HTML folders, web archives.",
-    ),
-    "batch": (
-        "batch.judge_archive",
-        "Judge archives larger than memory, on all cores or on Spark; the run can go on later.",
-    ),
+    "dedup": ("dedup", "Drop or tag near-duplicates in files: feeds, CSV, Parquet, HTML folders, web archives."),
+    "batch": ("batch", "Judge archives larger than memory, on all cores or on Spark; the run can go on later."),
     "report": (
-        "report.write_report",
+        "report",
         "Write a report on a state as one HTML file: totals, kinds, sites, groups, texts side by side.",
     ),
-    "explain": ("contents.explain", "Show what the state knows about a page: verdict, original, evidence, group."),
-    "stats": (
-        "contents.stats",
-        "Count the contents of a state: pages, originals, copies by kind, groups, sites, size.",
-    ),
-    "dropped": (
-        "contents.list_drops",
-        "List pages that were dropped as copies: in the last crawl, since a time, of a site.",
-    ),
-    "keep": ("verdicts.keep", "Mark a page as no copy: it passes in the next crawl and from then on."),
-    "copy": ("verdicts.copy", "Mark a page as a copy of another one, to be dropped when it comes again."),
-    "judgements": ("verdicts.list_verdicts", "List manual verdicts (keep, copy), also as labels for 'evaluate'."),
-    "compare": (
-        "pages.compare",
-        "Explain the verdict on two pages: features with weights, deciding rule, common text.",
-    ),
-    "extract": (
-        "pages.extract",
-        "Show the text of a page that would be judged: its reader, the reason, its boilerplate.",
-    ),
-    "forget": ("forget.forget", "Remove pages from a state, so that they are judged as if never seen."),
-    "compact": ("forget.compact", "Shrink the files of a state after pages were forgotten."),
-    "check": ("check.check_state", "Check every row of a state, or make a repaired copy of it."),
-    "export": (
-        "exchange.export_state",
-        "Write the state to one file: a backup, or a way to another machine or store.",
-    ),
-    "merge": ("exchange.merge_states", "Add the pages of exported files, or of other states, to a state."),
-    "migrate": ("migrate.convert_state", "Convert a state to the current method, parameters and versions."),
-    "evaluate": (
-        "measure.score_methods",
-        "Score methods on pairs that you labelled: wrong drops, missed copies, time and size.",
-    ),
+    "explain": ("contents", "Show what the state knows about a page: verdict, original, evidence, group."),
+    "stats": ("contents", "Count the contents of a state: pages, originals, copies by kind, groups, sites, size."),
+    "dropped": ("contents", "List pages that were dropped as copies: in the last crawl, since a time, of a site."),
+    "keep": ("verdicts", "Mark a page as no copy: it passes in the next crawl and from then on."),
+    "copy": ("verdicts", "Mark a page as a copy of another one, to be dropped when it comes again."),
+    "judgements": ("verdicts", "List manual verdicts (keep, copy), also as labels for 'evaluate'."),
+    "compare": ("pages", "Explain the verdict on two pages: features with weights, deciding rule, common text."),
+    "extract": ("pages", "Show the text of a page that would be judged: its reader, the reason, its boilerplate."),
+    "forget": ("forget", "Remove pages from a state, so that they are judged as if never seen."),
+    "compact": ("forget", "Shrink the files of a state after pages were forgotten."),
+    "check": ("check", "Check every row of a state, or make a repaired copy of it."),
+    "export": ("exchange", "Write the state to one file: a backup, or a way to another machine or store."),
+    "merge": ("exchange", "Add the pages of exported files, or of other states, to a state."),
+    "migrate": ("migrate", "Convert a state to the current method, parameters and versions."),
+    "evaluate": ("measure", "Score methods on pairs that you labelled: wrong drops, missed copies, time and size."),
 }
 
 #: The groups of the help, each with its first command. The groups follow the order of ``COMMANDS``.
@@ -102,8 +78,7 @@ def list_commands() -> str:
 
 def load(name: str) -> Command:
     """Import the module of a command, and return the command."""
-    module, _, function = COMMANDS[name][0].partition(".")
-    found: Command = getattr(import_module(f"{__name__}.{module}"), function)
+    found: Command = getattr(import_module(f"{__name__}.{COMMANDS[name][0]}"), f"{name}_command")
     return found
 
 

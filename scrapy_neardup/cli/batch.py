@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from glob import glob
 from pathlib import Path
 
-from scrapy_neardup.cli.command import RECORDS, STORE, command, fields_of, flag, number, option
+from scrapy_neardup.cli.command import RECORDS, STORE, command, fields_of, flag, option
 from scrapy_neardup.cli.dedup import Outcome
 from scrapy_neardup.cli.opening import open_or_make_state
 from scrapy_neardup.cli.output import check_outputs, warn, write
@@ -35,7 +35,6 @@ LOCAL, SPARK = RUNNERS = ("local", "spark")
     option("--previous FOLDER", "go on with the pages of this run"),
     option("--runner RUNNER", f"{LOCAL} or {SPARK} (default: {LOCAL})", choices=RUNNERS, default=LOCAL),
     option("--memory SIZE", "memory of all processes together (default: 2GB)", default="2GB"),
-    option("--workers N", "processes (default: one per core)", type=number(1), default=os.cpu_count() or 1),
     flag("--json", "print the counts as one JSON object"),
     *RECORDS,
     examples="""\
@@ -45,7 +44,8 @@ verdicts:
   the parts of a verdict. Inputs are all that 'dedup' reads, but for standard input. Needs the extra: parquet.
 
 the run:
-  Its folder is about as large as the packed inputs. If the command is interrupted or killed, the same command goes on
+  One process judges, and others read: one for each other core, or NEARDUP_WORKERS processes in all. The folder of the
+  run is about as large as the packed inputs. If the command is interrupted or killed, the same command goes on
   where it was. Keep the folder to judge later pages against these with --previous; else remove it.
 
 examples:
@@ -55,13 +55,13 @@ examples:
   scrapy neardup batch 's3/*.warc.gz' -o verdicts.parquet --runner spark
 """,
 )
-def judge_archive(arguments: argparse.Namespace, config: Config) -> int:
+def batch_command(arguments: argparse.Namespace, config: Config) -> int:
     """Judge all records, and write the results; return 1 if a record was malformed."""
     import_library("pyarrow", "parquet", "scrapy neardup batch")
-    from scrapy_neardup.batch.local import LocalRunner, malformed_records, plan, skipped_records
-    from scrapy_neardup.batch.pages import BatchOptions
+    from scrapy_neardup.batch.local import LocalRunner, plan
+    from scrapy_neardup.batch.pages import malformed_records, skipped_records
     from scrapy_neardup.batch.results import export_state, write_kept, write_verdicts
-    from scrapy_neardup.batch.runs import BatchRun
+    from scrapy_neardup.batch.runs import BatchOptions, BatchRun
 
     _check(config, arguments.store)
     inputs, memory = _find_inputs(arguments.input), _parse_memory(arguments.memory)
@@ -71,16 +71,17 @@ def judge_archive(arguments: argparse.Namespace, config: Config) -> int:
     fields = fields_of(arguments, config.fields)
     options = BatchOptions(config, config.secret, fields, arguments.id, arguments.format)
     on_spark = arguments.runner == SPARK
-    processes, pages = plan(memory, arguments.workers, arguments.workers if on_spark else 1)
+    processes = config.workers if isinstance(config.workers, int) and config.workers else os.cpu_count() or 1
+    readers, pages = plan(memory, processes, processes if on_spark else 1)
     previous = BatchRun.load(Path(arguments.previous), options) if arguments.previous else None
     folder = Path(arguments.run or f"{output}.run")
-    run = BatchRun(folder, options, inputs, previous, pages=pages, strides=-(-processes // len(inputs)))
+    run = BatchRun(folder, options, inputs, previous, pages=pages, strides=-(-readers // len(inputs)))
     runner = LocalRunner
     if on_spark:
         from scrapy_neardup.batch.spark import SparkRunner  # it needs pyspark
 
         runner = SparkRunner
-    runner(run, processes, warn).run()
+    runner(run, readers, warn).run()
     outcome.skipped = skipped_records(run)
     write_verdicts(run, output, outcome.add)
     with outcome:

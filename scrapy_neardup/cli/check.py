@@ -36,7 +36,7 @@ examples:
   scrapy neardup check --store leveldb:///var/crawls/state.leveldb --repair /var/crawls/mended.leveldb
 """,
 )
-def check_state(arguments: argparse.Namespace, config: Config) -> int:
+def check_command(arguments: argparse.Namespace, config: Config) -> int:
     """Check or repair; return 1 if the state, or the repaired copy, has problems."""
     url = find_state(arguments.store, config)
     kind, place = locate_state(url)

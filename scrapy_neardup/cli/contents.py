@@ -38,7 +38,7 @@ examples:
   scrapy neardup explain https://a.example/1 https://a.example/2 --store sqlite:///var/crawls/state.sqlite --json
 """,
 )
-def explain(arguments: argparse.Namespace, config: Config) -> int:
+def explain_command(arguments: argparse.Namespace, config: Config) -> int:
     """Explain each page; return 1 if one is not in the state."""
     urls = list(dict.fromkeys(arguments.urls))
     with snapshot_state(arguments.store, config) as store:
@@ -103,7 +103,7 @@ examples:
   scrapy neardup stats --store leveldb:///var/crawls/state.leveldb --json
 """,
 )
-def stats(arguments: argparse.Namespace, config: Config) -> int:
+def stats_command(arguments: argparse.Namespace, config: Config) -> int:
     """Print the counts."""
     with snapshot_state(arguments.store, config) as store:
         found = statistics(store, watch=progress)
@@ -158,7 +158,7 @@ examples:
   scrapy neardup dropped --last --json > dropped.jsonl && scrapy neardup keep --from dropped.jsonl
 """,
 )
-def list_drops(arguments: argparse.Namespace, config: Config) -> int:
+def dropped_command(arguments: argparse.Namespace, config: Config) -> int:
     """List the pages."""
     since = parse_time("--since", arguments.since, datetime.now(timezone.utc)) if arguments.since is not None else 0.0
     unlisted, listed = Counter[str](), 0

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from scrapy_neardup.atomic import replace_file
+from scrapy_neardup.batch.counts import ExactCounts
 from scrapy_neardup.cli.command import RECORDS, STORE, command, fields_of, flag, option
 from scrapy_neardup.cli.opening import open_or_make_state
 from scrapy_neardup.cli.output import as_json, check_outputs, format_count, progress, warn, write
@@ -31,7 +32,6 @@ from scrapy_neardup.page.extraction import Answer
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import AUTO, Config
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.exact_counts import ExactCounts
 from scrapy_neardup.state.opening import close_store, open_store, open_temporary
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.urls import STORES, parse_url
@@ -72,7 +72,7 @@ examples:
   scrapy neardup dedup old.jsonl -o kept.jsonl --id "" --store leveldb:///var/crawls/state
 """,
 )
-def deduplicate(arguments: argparse.Namespace, config: Config) -> int:
+def dedup_command(arguments: argparse.Namespace, config: Config) -> int:
     """Judge all records, and write those that pass; return 1 if a record was malformed."""
     output: str = arguments.output or "-"
     format = find_output_format(output, "")

@@ -36,7 +36,7 @@ examples:
   scrapy neardup export -o pages.jsonl.gz --force --store sqlite:///var/crawls/state.sqlite
 """,
 )
-def export_state(arguments: argparse.Namespace, config: Config) -> int:
+def export_command(arguments: argparse.Namespace, config: Config) -> int:
     """Write the file, and print its size."""
     output: Path = arguments.output
     if output.is_dir():
@@ -73,7 +73,7 @@ examples:
   scrapy neardup merge leveldb:///var/crawls/east/state.leveldb
 """,
 )
-def merge_states(arguments: argparse.Namespace, config: Config) -> int:
+def merge_command(arguments: argparse.Namespace, config: Config) -> int:
     """Merge, and print what became of the pages of each source."""
     url = arguments.store or only_state(config)
     kind, place = locate_state(url)

@@ -43,7 +43,7 @@ examples:
   scrapy neardup forget --before 90d --store leveldb:///var/crawls/state.leveldb
 """,
 )
-def forget(arguments: argparse.Namespace, config: Config) -> int:
+def forget_command(arguments: argparse.Namespace, config: Config) -> int:
     """Forget the pages; return 1 if a named page is not in the state, or if the host has none."""
     dry: bool = arguments.dry_run
     find = _make_search(arguments)
@@ -110,7 +110,7 @@ examples:
   scrapy neardup compact --store sqlite:///var/crawls/state.sqlite
 """,
 )
-def compact(arguments: argparse.Namespace, config: Config) -> int:
+def compact_command(arguments: argparse.Namespace, config: Config) -> int:
     """Compact the state and print its size before and after."""
     with open_state(arguments.store, config) as store:
         before = store.size()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,9 +53,9 @@ examples:
   scrapy neardup evaluate crawl.jsonl --id "" --pairs labels.jsonl --sweep
 """,
 )
-def score_methods(arguments: argparse.Namespace, config: Config) -> int:
+def evaluate_command(arguments: argparse.Namespace, config: Config) -> int:
     """Print the scores, and the pairs with a wrong verdict; return 1 if some of several methods failed."""
-    default = MethodSpec(METHOD, dict(PROFILES[config.profile]))
+    default: _Spec = (METHOD, METHOD, dict(PROFILES[config.profile]))
     specs = list(_parse_methods(arguments.method)) if arguments.method else [default]
     path: Path = arguments.corpus
     folder = path if path.is_dir() else path.parent
@@ -91,26 +90,18 @@ def _read_documents(config: Config, path: Path, id_field: str) -> Iterator[Page]
         )
 
 
-@dataclass(frozen=True, slots=True)
-class MethodSpec:
-    """A method that the user named."""
-
-    name: str
-    parameters: dict[str, Any]
-
-    @property
-    def text(self) -> str:
-        """The method as on the command line."""
-        return f"{self.name}:{format_parameters(self.parameters)}" if self.parameters else self.name
+#: A method as on the command line, its name and its parameters.
+_Spec = tuple[str, str, dict[str, Any]]
 
 
-def _parse_methods(texts: list[str]) -> Iterator[MethodSpec]:
+def _parse_methods(texts: list[str]) -> Iterator[_Spec]:
     """Yield the methods. Raises NearDupError for one that cannot be made, unless it is one of ``all``."""
     for text in texts:
         name, parameters = parse_method(text)
         if name != "all":
             make_method(name, parameters)
-        yield from (MethodSpec(one, parameters) for one in (METHODS if name == "all" else [name]))
+        for one in METHODS if name == "all" else [name]:
+            yield text.replace(name, one, 1), one, parameters
 
 
 def parse_method(text: str) -> tuple[str, dict[str, Any]]:
@@ -134,29 +125,18 @@ def parse_method(text: str) -> tuple[str, dict[str, Any]]:
     return name.strip(), parameters
 
 
-def format_parameters(parameters: Mapping[str, Any]) -> str:
-    """Return parameters as ``parse_method`` reads them.
-
-    >>> format_parameters({"base": 0.7, "lexicon": "news.txt"})
-    'base=0.7,lexicon="news.txt"'
-    """
-    return ",".join(f"{name}={json.dumps(value)}" for name, value in parameters.items())
-
-
 #: In a sweep, name and value of the threshold; the score; the labelled pairs on which the verdict was wrong.
 _Result = tuple[dict[str, Any], Score, list[Label]]
 
 
-def _report(
-    name: str, documents: Spool, labels: list[Label], specs: list[MethodSpec], arguments: argparse.Namespace
-) -> int:
+def _report(name: str, documents: Spool, labels: list[Label], specs: list[_Spec], arguments: argparse.Namespace) -> int:
     """Evaluate the methods, and print; return 1 if one failed. The error of the only method is raised."""
     rows, notes, failed = list[list[str]](), list[str](), 0
-    for spec in specs:
+    for text, method, parameters in specs:
         found: list[dict[str, Any]] = []
         try:
-            for tried, score, wrong in _evaluate(documents, labels, spec, is_sweep=arguments.sweep):
-                rows += _score_rows(" ".join([spec.text, *map(str, tried.values())]), score)
+            for tried, score, wrong in _evaluate(documents, labels, method, parameters, is_sweep=arguments.sweep):
+                rows += _score_rows(" ".join([text, *map(str, tried.values())]), score)
                 if len(specs) == 1 and not tried:
                     notes += _wrong_lines(wrong)
                 pairs = [{"a": one.a, "b": one.b, "drop": one.drop, "label": one.sort} for one in wrong]
@@ -165,8 +145,8 @@ def _report(
             if len(specs) == 1:
                 raise
             failed = 1
-            notes.append(f"{spec.text}: {error}\n")
-            found.append({"method": spec.name, "parameters": spec.parameters, "error": str(error)})
+            notes.append(f"{text}: {error}\n")
+            found.append({"method": method, "parameters": parameters, "error": str(error)})
         if arguments.json:
             write("".join(as_json({"corpus": name, **one}, indent=None) + "\n" for one in found))
     if not arguments.json:
@@ -178,14 +158,16 @@ def _report(
     return failed
 
 
-def _evaluate(documents: Spool, labels: list[Label], spec: MethodSpec, *, is_sweep: bool) -> Iterator[_Result]:
+def _evaluate(
+    documents: Spool, labels: list[Label], name: str, parameters: dict[str, Any], *, is_sweep: bool
+) -> Iterator[_Result]:
     """Yield the result of a method; in a sweep one for each value of its threshold. Raises NearDupError."""
-    method = make_method(spec.name, spec.parameters)
+    method = make_method(name, parameters)
     tried: list[tuple[dict[str, Any], Method]] = [({}, method)]
     if is_sweep:
-        name = find_threshold(method)
+        threshold = find_threshold(method)
         tried = [
-            ({"threshold": name, "value": value}, make_method(spec.name, {**spec.parameters, name: value}))
+            ({"threshold": threshold, "value": value}, make_method(name, {**parameters, threshold: value}))
             for value in type(method).sweep
         ]
     for value, method in tried:

@@ -43,7 +43,7 @@ examples:
   scrapy neardup migrate --store sqlite:///var/crawls/a.sqlite --to leveldb:///var/crawls/a.leveldb
 """,
 )
-def convert_state(arguments: argparse.Namespace, config: Config) -> int:
+def migrate_command(arguments: argparse.Namespace, config: Config) -> int:
     """Migrate, and print what became of the pages."""
     method, feeds = config.make_method(), arguments.feeds or []
     if method.memory_only:

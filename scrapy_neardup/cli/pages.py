@@ -54,7 +54,7 @@ examples:
   scrapy neardup compare corpora/news#a17 corpora/news#a93 -s NEARDUP_METHOD=simhash
 """,
 )
-def compare(arguments: argparse.Namespace, config: Config) -> int:
+def compare_command(arguments: argparse.Namespace, config: Config) -> int:
     """Print the verdict, with all that led to it."""
     method = config.make_method()
     sides = []
@@ -136,7 +136,7 @@ examples:
   scrapy neardup extract saved.html --url https://a.example/ferry --store sqlite:///var/crawls/state.sqlite
 """,
 )
-def extract(arguments: argparse.Namespace, config: Config) -> int:
+def extract_command(arguments: argparse.Namespace, config: Config) -> int:
     """Print the text of the page, and why it is read so."""
     method = config.make_method()
     served = _read_source(arguments.source, arguments.url or "")

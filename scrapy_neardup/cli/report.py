@@ -23,8 +23,8 @@ from scrapy_neardup.settings import Config
     examples="""\
 the file:
   It needs no network and runs no script of a page, so you can send it to anyone. Its size is limited for any number of
-  pages. It shows texts side by side if the crawl kept them (NEARDUP_KEEP = "texts"), else common sentences. Its
-  language is that of most pages, Chinese or English, unless NEARDUP_LANG names one.
+  pages. It shows texts side by side if the crawl kept them (NEARDUP_KEEP = "texts"), else common sentences.
+  NEARDUP_LANG = "zh" makes it Chinese.
 
 examples:
   scrapy neardup report
@@ -32,7 +32,7 @@ examples:
   scrapy neardup report --json | jq .totals
 """,
 )
-def write_report(arguments: argparse.Namespace, config: Config) -> int:
+def report_command(arguments: argparse.Namespace, config: Config) -> int:
     """Read the state, and write the report."""
     if not arguments.json:
         check_template()
@@ -42,7 +42,7 @@ def write_report(arguments: argparse.Namespace, config: Config) -> int:
         write(as_json(report) + "\n")
         return 0
     output: Path = arguments.output
-    html = render_report(report, config.lang).encode()
+    html = render_report(report, config.lang or "en").encode()
     with replace_file(output) as draft:
         draft.write_bytes(html)
     words, totals = Words(config.lang or "en"), report.totals

@@ -53,7 +53,7 @@ examples:
   scrapy neardup keep --remove https://a.example/ferry
 """,
 )
-def keep(arguments: argparse.Namespace, config: Config) -> int:
+def keep_command(arguments: argparse.Namespace, config: Config) -> int:
     """Write or remove manual verdicts; return 1 if a page is not in the state."""
     if arguments.site is not None and not arguments.last:
         raise SettingsError("--site works only with --last. Add --last.")
@@ -130,7 +130,7 @@ examples:
   scrapy neardup copy --remove https://b.example/the-ferry-again
 """,
 )
-def copy(arguments: argparse.Namespace, config: Config) -> int:
+def copy_command(arguments: argparse.Namespace, config: Config) -> int:
     """Write the manual verdict, or remove it; raises NearDupError if the page cannot be a copy of the other."""
     if arguments.remove == (arguments.original is not None):
         raise SettingsError("Name the copy and its original: copy URL ORIGINAL. To undo it: copy --remove URL.")
@@ -181,7 +181,7 @@ examples:
   scrapy neardup judgements --json > labels.jsonl
 """,
 )
-def list_verdicts(arguments: argparse.Namespace, config: Config) -> int:
+def judgements_command(arguments: argparse.Namespace, config: Config) -> int:
     """List the manual verdicts, as text or as labels."""
     with snapshot_state(arguments.store, config) as store:
         verdicts = sorted(manual_verdicts(store), key=lambda one: (one.when, one.url))

@@ -42,7 +42,7 @@ logger = line_logger(__name__)
 
 #: Errors of files that cannot be synced: pipes, standard output, some network file systems.
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
-#: Formats with an item on each line. In CSV a broken quoted field would swallow whatever follows it.
+#: Formats with an item on each line. In CSV a broken quoted field would swallow the next line.
 _LINES = ("jsonlines", "jsonl", "jl")
 #: A feed with one of these in its name is never overwritten.
 _TIMES = ("%(time)s", "%(batch_time)s")
@@ -109,7 +109,7 @@ class Delivery:
         manager.connect(self._item_error, signals.item_error)
 
     def close(self) -> None:
-        """Leave the state alone from now on."""
+        """Do not touch the state from now on."""
         self._is_closed = True
 
     def unstored(self) -> list[str]:
@@ -205,8 +205,8 @@ class Delivery:
     def export(self, item: Any, spider: Spider) -> Set[Awaited]:
         """Have every feed that takes the item write it, and return these feeds. A full batch may be stored by then.
 
-        Each feed gets it separately, so that a feed that fails does not keep it from the next. When all have had their
-        turn, raises NotWritten for the first that failed.
+        Each feed gets it separately: if one fails, the next ones get it all the same. Then raises NotWritten for the
+        first feed that failed.
         """
         if (exporter := self._exporter) is None:
             return frozenset()
@@ -218,7 +218,7 @@ class Delivery:
             count, exporter.slots = slot.itemcount, [slot]
             try:
                 exporter.item_scraped(item, spider)
-            except Exception as error:  # whatever a feed raises
+            except Exception as error:  # a feed may raise anything
                 failure = failure or (feed.name, error)
             if slot.itemcount > count:
                 writers.add(feed)
@@ -315,7 +315,7 @@ class WaitingPages:
                 return
 
     def pop(self, awaited: Awaited) -> dict[frozenset[Awaited], array[int]]:
-        """Remove the pages that wait for this; returns them by all that they wait for."""
+        """Remove the pages that wait for this; returns them by the set of their feeds."""
         return {all_of_them: self._ids.pop(all_of_them) for all_of_them in list(self._ids) if awaited in all_of_them}
 
     def awaited(self) -> set[Awaited]:
@@ -326,7 +326,7 @@ class WaitingPages:
 def leave_out_feeds(crawler: Crawler) -> None:
     """For a dry run: open only the feeds of the command line, and log the others.
 
-    With ``-o`` and ``-O`` Scrapy adds the feeds of the project to those of the command line.
+    With ``-o`` and ``-O`` Scrapy writes the feeds of the command line and of the project.
     """
     exporter, settings = crawler.get_extension(FeedExporter), crawler.settings
     if exporter is None:
@@ -385,7 +385,7 @@ def _sync(file: Any) -> None:
 
 
 def _end_torn_line(slot: FeedSlot) -> None:
-    """End a half line in a file to append to, or the next item would be spoilt, too. Its page comes again anyway.
+    """End a half line in a file to append to, because the next item would stand on it. Its page comes again anyway.
 
     Full disks and power cuts leave half lines. A killed process does not: Scrapy writes each item at once.
     """

@@ -94,7 +94,7 @@ class Judge:
     def _url(self, fields: Item, visit: Visit) -> str:
         """The item's URL, else its response's, and its part; call it once for each item.
 
-        Items of one response with content, but neither URL nor part, get a number from the second on. The first gets
+        Items of one response with content, but without URL and part, get a number from the second on. The first gets
         one where another item has the response's URL.
         """
         names = self._source.fields
@@ -142,7 +142,7 @@ class Judge:
         return page
 
     async def _judge(self, url: str, make: Make) -> JudgedPage:
-        """Judge the page that an item makes. Whatever goes wrong, the page is unjudged and the item passes."""
+        """Judge the page that an item makes. After any error the page is unjudged and the item passes."""
         turn = self._turns.join()
         try:
             ruled = await self._rule(self._reader.time(make), turn)

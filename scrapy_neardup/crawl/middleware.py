@@ -36,7 +36,7 @@ class NearDupSpiderMiddleware:
             return cls(Backlog(crawler), item_fields(crawler.settings))
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Items of ``start()`` have no response. What comes next waits while too much is to be judged."""
+        """Items of ``start()`` have no response. The next ones wait while too many pages wait for the judge."""
         async for one in start:
             yield one
             if not isinstance(one, Request):
@@ -107,7 +107,7 @@ class ResponsePipeline:
             self._tickets = middleware.tickets
 
     def process_item(self, item: Any) -> Any:
-        """Make the ticket; the item passes as it is."""
+        """Make the ticket; the item passes unchanged."""
         self._tickets.issue(item)
         return item
 

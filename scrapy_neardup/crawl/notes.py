@@ -171,7 +171,7 @@ def log_not_requested(store: PageStore, notes: Notes, job: str, *, is_over: bool
 
 
 def log_unsealed(pages: int, feeds: Sequence[str], notes: Notes, job: str) -> None:
-    """Log the pages that stay unsealed at the end, and what the next crawl does with them."""
+    """Log the pages that stay unsealed at the end. The next crawl rolls them back."""
     notes.stats.set_value(stats.UNSEALED, pages)
     rest = len(feeds) - _MOST_NAMES
     logger.warning(

@@ -125,9 +125,9 @@ class NearDupPipeline:
         return item
 
     def _tag(self, item: Any, verdict: Verdict, session: Session) -> None:
-        """Put the verdict into its field. An item without the field passes untagged, and the log says what to do.
+        """Put the verdict into its field. An item without the field passes untagged, and the log names the cure.
 
-        Where tags are all that the crawl is for, it is closed.
+        With ``DROP_DUPLICATES = False`` only tags count, so the crawl is closed.
         """
         field = self._config.tag_field
         try:
@@ -177,7 +177,7 @@ def _is_crawl(crawler: Crawler) -> bool:
     """Whether this is a crawl and not one of Scrapy's tools for developers.
 
     ``scrapy shell`` drives the engine by hand. ``fetch``, ``view``, ``parse`` and ``bench`` give the spider another
-    start. They must neither wait for the lock of a crawl nor make a state.
+    start. They must not wait for the lock of a crawl, and must not make a state.
     """
     start = getattr(crawler.spider, "start", None)
     return crawler.crawling and not getattr(start, "__module__", "").startswith("scrapy.commands.")

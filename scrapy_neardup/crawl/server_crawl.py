@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from math import inf
 
 from scrapy.utils.asyncio import is_asyncio_available
 
@@ -16,7 +17,6 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.drops import trim
 from scrapy_neardup.kv.base import SETTING
 from scrapy_neardup.server.location import need_redis
-from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import open_at
@@ -27,7 +27,9 @@ logger = line_logger(__name__)
 
 #: Seconds for which a new crawl waits for its server: longer than a failover with the defaults of Redis and Sentinel.
 _START = 120.0
-#: Seconds between two exchanges of counts, and between two rounds of expiry; and steps of a round, at most.
+#: Tries, a second each, to reach a server at the end of a crawl that waited for it.
+_LAST_TRIES = 40
+#: Seconds between two looks at the counts of others, and between two rounds of expiry; and steps of a round, at most.
 _PAUSE, _EXPIRY, _STEPS = 1.0, 10.0, 5000
 
 
@@ -41,7 +43,7 @@ def need_asyncio() -> None:
 
 
 def log_outage(location: str, notes: Notes, why: str) -> None:
-    """Log that pages wait for their server, or, without a reason, that the crawl goes on: see ``Patience``."""
+    """Log that pages wait for their server, or, without a reason, that the crawl goes on."""
     if not why:
         logger.info("The server of the state at %s answers again. Pages are judged again.", location)
         return
@@ -59,19 +61,24 @@ async def wait_for_server(url: str, notes: Notes) -> None:
     need_asyncio()
     need_redis(SETTING)
     from scrapy_neardup.server.asynchronous import AsyncLink  # needs redis-py
+    from scrapy_neardup.server.connection import Link
 
     _, location = parse_url(url)
-    link = AsyncLink(location, partial(log_outage, location, notes))
+    connection = Link(location, pings=False)
+    connection.tries, connection.on_outage = inf, partial(log_outage, location, notes)
+    link, program = AsyncLink(connection), connection.program()
+    program.count()
     try:
-        await asyncio.wait_for(link.send(Program.count), _START)
+        await asyncio.wait_for(link.run(program), _START)
     except (asyncio.TimeoutError, StoreError):
         return
     finally:
         await link.close()
+        connection.close()
 
 
 class ServerCrawl:
-    """Owns the connections of a crawl. ``crawl`` is its detector; a task exchanges counts and expires pages."""
+    """Owns the connections of a crawl. ``crawl`` is its detector; a task counts what others count and expires pages."""
 
     def __init__(
         self,
@@ -101,7 +108,7 @@ class ServerCrawl:
         await self._upkeep
         await self.crawl.finish()
         if self._waits:
-            self._store.kv.link.wait_longer()
+            self._store.kv.link.tries = _LAST_TRIES
         if self._bounds:
             with suppress(StoreError):  # the next crawl tidies
                 await self._tidy()
@@ -140,6 +147,7 @@ class ServerCrawl:
 
     async def _tidy(self) -> None:
         rolled_back, expired, pages, size = await asyncio.to_thread(self._tidy_blocking)
+        self._store.kv.known_pages = pages
         self._notes.set_state(pages, size)
         if rolled_back:
             self._notes.count(stats.TAKEN_BACK, rolled_back)

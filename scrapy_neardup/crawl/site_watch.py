@@ -63,7 +63,7 @@ class _Site:
     """Counts of one site, ``past``: in earlier crawls.
 
     ``last``: the last judged pages as bits, a one for each drop. ``titles``: the most titles that were dropped for one
-    original. ``known``: pages whose URL was delivered, ``minor`` of them are minor updates.
+    original. ``known``: pages with a delivered URL, ``minor`` of them are minor updates.
     """
 
     past: SiteDrops
@@ -82,7 +82,7 @@ def _describe_titles(site: _Site) -> str:
 
 
 def _describe_jump(site: _Site) -> str:
-    """Nearly all of the last pages were dropped, and hardly any before, neither in all nor just before."""
+    """Nearly all of the last pages were dropped, and hardly any of the others, also of those just before."""
     recent = (site.last & ((1 << _RECENT) - 1)).bit_count()
     pages, drops = site.past.pages + site.pages - _RECENT, site.past.drops + site.drops - recent
     just_before = min(_BEFORE, max(0, site.pages - _RECENT))
@@ -103,7 +103,7 @@ def _describe_minor(site: _Site) -> str:
     return f"{site.minor} of {site.known} known pages" if is_many else ""
 
 
-#: Alarms by the kind of verdict that may raise them: the stat that counts the sites, and what to say of one.
+#: Alarms by the kind of verdict that may raise them: the stat that counts the sites, and a description of one.
 _ALARMS: Mapping[Kind, Mapping[str, Callable[[_Site], str]]] = {
     Kind.DUPLICATE: {
         stats.SUSPICIOUS_JUMP: _describe_jump,

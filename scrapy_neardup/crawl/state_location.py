@@ -17,7 +17,7 @@ from scrapy_neardup.untrusted import line_logger
 logger = line_logger(__name__)
 
 
-#: The directory with one directory for each spider, below that of the project's state.
+#: The directory with one directory for each spider, below the directory of the project's state.
 _SPIDERS = "spiders"
 
 
@@ -67,8 +67,8 @@ def data_directory() -> Path:
     """The directory of default states.
 
     Inside a project Scrapy makes it, ``.scrapy``. With settings of a project but no scrapy.cfg (under scrapyd, in a
-    container) Scrapy raises NotConfigured, and the crawl would go on without this package. Then the directory is below
-    the working directory, as it is outside of projects.
+    container) Scrapy raises NotConfigured, and the crawl would go on without this package. Then, and outside of
+    projects, the directory is below the working directory.
     """
     try:
         return Path(data_path("neardup"))

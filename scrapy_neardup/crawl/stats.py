@@ -19,7 +19,7 @@ WAITED = "neardup/waited"
 OPTED_OUT = "neardup/opted_out"
 #: Failures that the crawl survived. The log says which.
 ERRORS = "neardup/errors"
-#: Pages that might take long, and were read in a process of their own.
+#: Pages that might take long, and were read in a separate process.
 APART = "neardup/apart"
 #: Workers that died, took too long or grew too large, and were replaced (``NEARDUP_WORKERS``).
 REPLACED = "neardup/workers/replaced"

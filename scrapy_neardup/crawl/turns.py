@@ -1,4 +1,4 @@
-"""Wait for an event, for room, for a worker, or for one's turn: pages are judged in the order in which they came."""
+"""Wait for an event, for room, for a worker, or for a turn: pages are judged in the order in which they came."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ class Backlog:
     """Counts the sizes of items before the judge, in bytes or characters.
 
     Scrapy counts the bytes of responses until their items are through, and sends no further requests above
-    SCRAPER_SLOT_MAX_ACTIVE_SIZE. It counts neither the content of items nor items of ``start()``, so this adds them.
-    ``start()`` waits with requests, too, or Scrapy would take all of them into its scheduler. An item in another
+    SCRAPER_SLOT_MAX_ACTIVE_SIZE. It does not count the content of items and items of ``start()``, so this adds them.
+    ``start()`` also waits with requests. Otherwise Scrapy would take all of them into its scheduler. An item in another
     pipeline is not counted, because that pipeline may wait for further items.
     """
 
@@ -121,10 +121,10 @@ def _size_of(item: Any) -> int:
 
 
 class Turns(OrderedDict["Turn", None]):
-    """The pages that are not judged yet, in the order in which they came, whichever is read first."""
+    """The pages that are not judged yet, in the order in which they came."""
 
     def join(self) -> Turn:
-        """The turn of a new page. The caller must have it leave, whatever happens."""
+        """The turn of a new page. The caller must have it leave, also after an error."""
         turn = Turn(self)
         self[turn] = None
         return turn
@@ -233,7 +233,7 @@ class AsyncPageReader:
         """The page of a draft. Raises ExtractionError. Later pages overtake a page that may take long."""
         answer = await self._read_quickly(draft.content, turn)
         if answer is None:
-            await turn.comes()  # so that such pages are read in the order in which they came
+            await turn.comes()  # such pages are read in the order in which they came
             turn.leave()
             if self._risky_pool is None:
                 answer = self.time(partial(self._source.read_content, draft.content))
@@ -248,7 +248,7 @@ class AsyncPageReader:
             pool.close()
 
     async def _read_quickly(self, content: PageContent, turn: Turn) -> Answer:
-        """What a worker or this process makes of a page; None if that may take long."""
+        """The answer of a worker or of this process; None if that may take long."""
         pool = self._page_pool  # None once another page finds that no worker can start
         if pool is not None and self.spent >= self._start_after:
             answer = await self._run(pool, content, turn)
@@ -273,7 +273,7 @@ class AsyncPageReader:
             self.spent += perf_counter() - started
 
     async def _run(self, pool: WorkerPool, raw: PageContent, turn: Turn) -> Answer:
-        """What a worker makes of a page. Later pages overtake it if that takes long."""
+        """The answer of a worker. Later pages overtake a page that takes long."""
         done, wake, started, seconds = Event(), _make_waker(), perf_counter(), 0.0
 
         def start() -> None:  # in a thread

@@ -24,7 +24,7 @@ from scrapy_neardup.page.source import PageResponse
 
 @dataclass(eq=False, slots=True)
 class Awaited:
-    """What a page waits for until it is sealed: a file of a feed, or all items of its response."""
+    """A page waits for this until it is sealed: a file of a feed, or all items of its response."""
 
     name: str = ""
     is_done: bool = False
@@ -77,7 +77,8 @@ class JudgedPage:
 
     ``reservation``: only a page that passes and is new to the state has one. ``response_items``: the items of its
     response, if they share the page. ``awaited``: the feeds that wrote an item of the page, and what else it waits for.
-    ``is_lost``: it was rolled back, and stays so; for the next item of the response the page is judged anew. It holds
+    ``is_lost``: it was rolled back; for
+    the next item of the response the page is judged again. It holds
     no visit: responses would stay in memory until the next garbage collection.
     """
 
@@ -96,9 +97,9 @@ class JudgedPage:
 class Visit:
     """One response, or none, and what its items share.
 
-    ``opted_out``: by the request. ``pages``: by URL, or an event while a page is being judged. ``urls``: those of
+    ``opted_out``: by the request. ``pages``: by URL, or an event while a page is being judged. ``urls``: of
     items; all are known before the first item without one is judged, unless there are very many. ``unnamed``: items so
-    far with content and without URL. ``texts``: by URL, a hash of the text of each page whose item has URL and text.
+    far with content and without URL. ``texts``: by URL, a hash of the text of each item with URL and text.
     """
 
     served: PageResponse | None = None
@@ -111,7 +112,7 @@ class Visit:
 
     @property
     def is_claimed(self) -> bool:
-        """Whether an item has the URL of the response, so that no other item may have it."""
+        """Whether an item has the URL of the response. Then no other item may have it."""
         return self.served is not None and self.served.url in self.urls
 
 
@@ -140,7 +141,7 @@ class Tickets:
         self._visits.setdefault(id(item), deque()).append((item, visit))
 
     def issue(self, item: Any) -> None:
-        """Make the ticket of an item that enters the pipelines. Without announcement it gets a visit of its own."""
+        """Make the ticket of an item that enters the pipelines. Without announcement it gets a new visit."""
         visits = self._visits.get(id(item))
         if visits is None:
             _current.set(Ticket())
@@ -162,7 +163,7 @@ def use_ticket() -> Ticket:
 
 
 def end_ticket() -> Ticket | None:
-    """The ticket of the item whose end Scrapy signals; None at every further signal."""
+    """The ticket of the item that ends, by a signal of Scrapy; None at every further signal."""
     ticket = _current.get()
     if ticket is None or ticket.is_ended:
         return None

@@ -27,7 +27,7 @@ from scrapy_neardup.files.compression import (
     unpack,
 )
 from scrapy_neardup.files.entry import BOM, LARGEST, Entry, InputRecord, Malformed, Skipped, decode_utf8, file_errors
-from scrapy_neardup.files.feeds import read_json, read_jsonl, read_xml
+from scrapy_neardup.files.feeds import read_json, read_jsonl
 from scrapy_neardup.files.tables import read_csv, read_parquet
 
 __all__ = ["FORMATS", "LARGEST", "STDIN", "Entry", "InputRecord", "Malformed", "Skipped", "find_format", "read_input"]
@@ -79,7 +79,6 @@ FORMATS: dict[str, Format] = {
         (".csv", ".tsv"),
         "CSV, also with semicolons or tabs: each row is a record. The first row holds the names of the fields.",
     ),
-    "xml": Format(read_xml, (".xml",), "XML in the form of Scrapy's feeds: each child of the root is a record."),
     "parquet": Format(read_parquet, (".parquet",), "Parquet: each row is a record."),
     "html": Format(read_html, HTML, "HTML: each file is a page."),
     "text": Format(read_text, TEXT, "Plain text in UTF-8: each file is a page."),

@@ -123,7 +123,7 @@ def guard_records(items: Iterable[T], source: str, unit: str) -> Iterator[T]:
 def broken_file(source: str, unit: str, last: int, why: object) -> NearDupError:
     """Return the error for a file that cannot be read after unit ``last``.
 
-    Example: 'feed.xml cannot be read after item 17: no end tag. Repair the file there, or cut off the rest.'
+    Example: 'feed.json cannot be read after item 17: Expecting value. Repair the file there, or cut off the rest.'
     """
     reason = " ".join(str(why).split()) or type(why).__name__
     where = f"after {unit} {last}" if last else "from its start"

@@ -1,4 +1,4 @@
-"""Feeds as Scrapy writes them: JSON lines, JSON, XML."""
+"""Feeds as Scrapy writes them: JSON lines and JSON."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, BinaryIO
 
-from lxml import etree
-
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import entry
-from scrapy_neardup.files.entry import BOM, Entry, InputRecord, Malformed, broken_file, decode_utf8, guard_records
+from scrapy_neardup.files.entry import BOM, Entry, InputRecord, Malformed, broken_file, decode_utf8
 
 #: Names of JSON values that are no objects.
 _KINDS = {
@@ -155,62 +153,3 @@ def _parse_list(raw: bytes, source: str) -> Iterator[InputRecord]:
         raise broken_file(source, "item", number, error) from None
     if depth:
         raise broken_file(source, "item", number, _UNFINISHED)
-
-
-def read_xml(file: BinaryIO, source: str) -> Iterator[InputRecord]:
-    """Yield every child of the root. Raises NearDupError where the markup is broken.
-
-    A field of ``value`` elements is a list, one of other elements a mapping, one of mixed content all its text;
-    repeated names make a list. Attributes of a record are fields; attributes of a field and namespaces are ignored.
-    Memory is bounded: no entities are resolved, nothing is fetched, and a text has at most 10 MB.
-    """
-    for number, element in enumerate(guard_records(_read_children(file), source, "item"), 1):
-        if why := _why_malformed(element):
-            yield Malformed(source, number, "item", why, etree.tostring(element, encoding="utf-8", with_tail=False))
-        else:
-            attributes = {str(name): str(value) for name, value in element.items()}
-            yield Entry(source, number, "item", attributes | _read_fields(element))
-
-
-def _read_children(file: BinaryIO) -> Iterator[etree._Element]:
-    """Yield the children of the root, and remove each from the tree afterwards."""
-    parsed = etree.iterparse(
-        file, events=("end",), resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True
-    )
-    for _, element in parsed:
-        root = element.getparent()
-        if root is None or root.getparent() is not None:
-            continue
-        yield element
-        element.clear()
-        while root[0] is not element:
-            del root[0]
-
-
-def _why_malformed(element: etree._Element) -> str:
-    """Say why an element is malformed; empty if it is not."""
-    for entity in element.iter(etree.Entity):
-        return f"the entity {entity.text} is not resolved"
-    return "text outside of a field" if _has_own_text(element) else ""
-
-
-def _has_own_text(element: etree._Element) -> bool:
-    """Whether there is text between its children."""
-    return any((text or "").strip() for text in (element.text, *(child.tail for child in element)))
-
-
-def _read_fields(element: etree._Element) -> dict[str, Any]:
-    values: dict[str, list[Any]] = {}
-    for child in element:
-        values.setdefault(etree.QName(child).localname, []).append(_read_value(child))
-    return {name: several if len(several) > 1 else several[0] for name, several in values.items()}
-
-
-def _read_value(element: etree._Element) -> Any:
-    if len(element) == 0:
-        return element.text or ""
-    if _has_own_text(element):
-        return "".join(element.itertext())
-    if all(etree.QName(child).localname == "value" for child in element):
-        return [_read_value(child) for child in element]
-    return _read_fields(element)

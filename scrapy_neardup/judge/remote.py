@@ -7,35 +7,36 @@ found so. The detector then judges as on a disk, and the crawl goes on while the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from math import inf
-from typing import Any
+from typing import Any, TypeVar
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruling
 from scrapy_neardup.judge.matching import candidates
-from scrapy_neardup.judge.remote_state import RemoteState
 from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
-from scrapy_neardup.server.asynchronous import NoAnswer, Patience
-from scrapy_neardup.server.claims import PageLost, PendingPage, PendingPlace, heads_of, places_in
-from scrapy_neardup.server.program import Program
+from scrapy_neardup.server.asynchronous import AsyncLink
+from scrapy_neardup.server.claims import PageLost, pack, pending_page
+from scrapy_neardup.server.program import REGISTER, PendingPage, Program
 from scrapy_neardup.server.store import BATCH, RedisStore
-from scrapy_neardup.server.transaction import OvertakenError, RemoteTransaction
+from scrapy_neardup.server.transaction import TRIES, NotFetched, OvertakenError, RemoteTransaction, overtaken_too_often
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.pages import ALL
 from scrapy_neardup.state.record import Record
 
+T = TypeVar("T")
+#: Called with the kind of the error once the server stops answering, and with "" once it answers again.
+Patience = Callable[[str], None]
 #: Seconds between two looks at a page of another crawler that blocks one of ours: the first, and at most.
 _SOON, _LATE = 0.01, 0.2
 
 
-class RemoteCrawl(RemoteState):
-    """The pages of one crawl on a server.
+class RemoteCrawl:
+    """The pages of one crawl on a server. Nothing else runs during one run of synchronous code.
 
     ``commit``, ``release``, ``roll_back`` and ``seal`` are those of the detector, but return before they are done.
     """
@@ -47,33 +48,140 @@ class RemoteCrawl(RemoteState):
         on_lost: Callable[[], None] = lambda: None,
         patience: Patience | None = None,
     ) -> None:
-        """``on_lost`` is called when the item of a page came through that the server has lost."""
+        """Make it on the running loop. ``on_error`` gets errors of work that nobody awaits.
+
+        ``on_lost`` is called when the item of a page came through that the server has lost. With ``patience`` the crawl
+        waits for its server as long as it takes.
+        """
         assert isinstance(detector.store, RedisStore)
-        super().__init__(detector.store, on_error, patience)
         self.detector = detector
-        #: The pages of this crawl that are in flight, and those of them that have passed.
-        self.judgements: dict[PendingPlace, RemoteJudgement] = {}
+        self.store = detector.store
+        self.link = AsyncLink(self.store.kv.link)
+        if patience is not None:
+            loop, self.store.kv.link.tries = asyncio.get_running_loop(), inf
+            self.store.kv.link.on_outage = lambda why: loop.call_soon_threadsafe(patience, why)
+        #: The pages of this crawl that are in flight, by place, and those of them that have passed.
+        self.judgements: dict[bytes, RemoteJudgement] = {}
         self.reserved: dict[Reservation, RemoteJudgement] = {}
+        self._on_error = on_error
         self._on_lost = on_lost
-        self._breaks = self.link.breaks
+        self._breaks = self.store.kv.link.breaks
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def close(self) -> None:
+        """Wait until all is written, and stop sending. The store closes the connection."""
+        await self.finish()
+        await self.link.close()
+        self.store.kv.link.on_outage = lambda why: None
 
     def judgement(self) -> RemoteJudgement:
         """The judgement of a page; enter it, and leave it with the verdict."""
         return RemoteJudgement(self)
 
     async def catch_up(self) -> None:
-        """Exchange counts with the others. After a failover also remove pages of ours that are over."""
-        if (breaks := self.link.breaks) != self._breaks:
+        """Count the sentences of the others. After a failover also remove pages of ours that are over."""
+        if (breaks := self.store.kv.link.breaks) != self._breaks:
             await self._remove_revived()
             self._breaks = breaks
-        await self.exchange_counts()
+        boilerplate = self.store.boilerplate
+        while entries := await self.link.call(boilerplate.read_entries):
+            boilerplate.count_entries(entries)
 
     async def _remove_revived(self) -> None:
         """Remove pages of ours that are in flight again because the server lost their outcome: copies wait for them."""
-        crawl = self.detector.generation
-        for page in await asyncio.to_thread(self.store.journal.pages_in_flight, crawl):
+        for page in await self.link.call(partial(self.store.journal.read_in_flight, self.detector.generation)):
             if page.place not in self.judgements:
-                await self.link.send(page.unregister)
+                await self.unregister(page)
+
+    async def unregister(self, page: PendingPage) -> None:
+        """Remove a page from those in flight."""
+        program = self.program()
+        program.unregister(page)
+        await self.link.run(program)
+
+    # Work that nobody awaits.
+
+    def start(self, work: Coroutine[Any, Any, None], *, follows: bool = False) -> None:
+        """Start work that nobody awaits. If it ``follows``, all started work is done first."""
+        task = asyncio.ensure_future(self._report_errors(work, list(self._tasks) if follows else []))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def finish(self) -> None:
+        """Wait until all started work is done."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
+    async def _report_errors(self, work: Coroutine[Any, Any, None], before: list[asyncio.Task[None]]) -> None:
+        if before:
+            await asyncio.wait(before)
+        try:
+            await work
+        except StoreError as error:
+            self._on_error(error)
+
+    # Transactions.
+
+    def program(self) -> Program:
+        """Return an empty program."""
+        return self.store.kv.link.program()
+
+    async def transact(
+        self,
+        work: Callable[[], object],
+        transaction: RemoteTransaction,
+        page: PendingPage | None = None,
+        record: bytes = b"",
+    ) -> None:
+        """Run synchronous work and write its changes; again, until nobody writes first.
+
+        Afterwards ``page`` is no longer in flight. If the work writes the row ``record``, it must be in flight before.
+        """
+        kv = self.store.kv
+        for _ in range(TRIES):
+            await self.run(work, transaction)
+            program = kv.write_program(transaction, page)
+            if page is not None and record:
+                program.expect_in_flight(page, record, transaction.changes.puts[record])
+            try:
+                kv.raise_for(await self.link.run(program))
+            except OvertakenError:
+                transaction.discard_read_set()
+                continue
+            self.store.boilerplate.count(transaction.notes)
+            return
+        raise overtaken_too_often(self.store.location)
+
+    async def run(self, work: Callable[[], T], transaction: RemoteTransaction) -> T:
+        """Return the result of synchronous work; its changes are in the transaction."""
+        while True:
+            transaction.restart()
+            try:
+                return self.run_once(work, transaction)
+            except NotFetched as error:
+                missing = error
+            if missing.scan:  # rare, and may take long
+                rows = await asyncio.to_thread(lambda prefix: list(self.store.kv.fetch_all(prefix)), missing.scan)
+                transaction.scans[missing.scan] = rows
+            else:
+                await self.fetch(transaction, missing.rows, missing.postings)
+
+    def run_once(self, work: Callable[[], T], transaction: RemoteTransaction) -> T:
+        """Return the result of synchronous work that finds all rows in the transaction; raises NotFetched."""
+        self.store.kv.transaction = transaction
+        try:
+            return work()
+        finally:
+            self.store.kv.transaction = None
+
+    async def fetch(
+        self, transaction: RemoteTransaction, rows: Iterable[bytes] = (), postings: Iterable[tuple[int, int]] = ()
+    ) -> None:
+        """Fetch missing rows and postings in one request."""
+        program = self.program()
+        take = transaction.add_reads(program, rows, postings)
+        if not program.is_empty:
+            take(iter((await self.link.run(program))[1:]))
 
     # What becomes of a page.
 
@@ -95,17 +203,12 @@ class RemoteCrawl(RemoteState):
 
     async def _commit(self, reservation: Reservation, sealed: bool) -> None:
         judgement = self.reserved.pop(reservation)
-        key = layout.record_key(reservation.record.id)
-        transaction, pending = judgement.transaction, judgement.pending
-
-        def expect_in_flight(program: Program) -> None:
-            pending.expect_in_flight(program, key, transaction.changes.puts[key])
-
         file = partial(self.detector.file, reservation, sealed=sealed)
+        row = layout.record_key(reservation.record.id)
         try:
-            await self.transact(file, transaction, expect_in_flight, pending.unregister)
+            await self.transact(file, judgement.transaction, judgement.pending, row)
         except PageLost:
-            if judgement.breaks == self.link.breaks:
+            if judgement.breaks == self.store.kv.link.breaks:
                 raise
             self._on_lost()  # the server lost it; it comes again
         finally:
@@ -131,7 +234,7 @@ class RemoteCrawl(RemoteState):
 class RemoteJudgement:
     """One page from its first check until its outcome is known. Enter it, and leave it with the verdict."""
 
-    #: The page, its fingerprint, how others see it, and ``AsyncLink.breaks`` when it was registered.
+    #: The page, its fingerprint, how others see it, and ``Link.breaks`` when it was registered.
     _page: Page
     _fingerprint: Fingerprint | None
     pending: PendingPage
@@ -142,14 +245,15 @@ class RemoteJudgement:
         #: Whether the outcome is known.
         self.over = asyncio.Event()
         self._crawl = crawl
-        self._link = crawl.link
         self._store = crawl.store
-        #: Pages that came before this one and whose outcome is unknown, and those of them that took too long.
-        self._earlier: list[PendingPlace] = []
-        self._given_up: dict[PendingPlace, Reservation] = {}
+        #: Keys that its verdict added.
+        self._more_keys: tuple[int, ...] = ()
+        #: Places of pages that came before this one and whose outcome is unknown, and those that took too long.
+        self._earlier: list[bytes] = []
+        self._given_up: dict[bytes, Reservation] = {}
         self._is_registered = self._is_reserved = False
         #: The page that blocks this one, and since when.
-        self._blocker, self._since = 0, 0.0
+        self._blocker, self._since = b"", 0.0
 
     async def __aenter__(self) -> RemoteJudgement:
         return self
@@ -166,20 +270,24 @@ class RemoteJudgement:
             self._page, self._fingerprint = page, self._crawl.detector.fingerprint(page)
             await self._register()
         while True:
-            earlier = await self._fetch_earlier()
-            if earlier is not None:
-                ruling = await self._crawl.run(partial(self._judge, earlier), self.transaction)
-                if isinstance(ruling, Blocked):
-                    return ruling
-                if ruling.reservation is None:
-                    self._is_registered = False
-                    self._crawl.start(self._write_dropped())
-                    return ruling
-                if await self._claim(ruling.reservation):
-                    self._is_reserved = True
-                    self._crawl.reserved[ruling.reservation] = self
-                    return ruling
-            await self._look_up()
+            if (earlier := await self._fetch_earlier()) is None:
+                await self._look_up()
+                continue
+            ruling = await self._crawl.run(partial(self._judge, earlier), self.transaction)
+            if isinstance(ruling, Blocked):
+                return ruling
+            if ruling.reservation is None:
+                self._is_registered = False
+                self._crawl.start(self._write_dropped())
+                return ruling
+            known = {*(self._fingerprint.keys if self._fingerprint else ()), *self._more_keys}
+            if more := [key for key in ruling.reservation.fingerprint.keys if key not in known]:
+                self._more_keys += tuple(more)
+                await self._register()
+                continue
+            self._is_reserved = True
+            self._crawl.reserved[ruling.reservation] = self
+            return ruling
 
     def _judge(self, earlier: list[Reservation]) -> Ruling:
         return self._crawl.detector.judge(self._page, self._fingerprint, InFlight(earlier), self.given_up)
@@ -196,9 +304,9 @@ class RemoteJudgement:
         may be dead: its place is free once its lease has ended, and the next page in line takes it.
         """
         loop = asyncio.get_running_loop()
-        if by.record.id != self._blocker:
-            self._blocker, self._since = by.record.id, loop.time()
-        place = next(place for place in self._earlier if place.id == by.record.id)
+        place = next(place for place in self._earlier if place[:8] == pack(by.record.id))
+        if place != self._blocker:
+            self._blocker, self._since = place, loop.time()
         ours, ends, pause = self._crawl.judgements.get(place), self._since + seconds, _SOON
         over = ours.over if ours is not None else asyncio.Event()
         while True:
@@ -215,19 +323,47 @@ class RemoteJudgement:
                 self._given_up[place] = by
                 return
 
-    async def _ask_for(self, places: list[PendingPlace]) -> tuple[bool, float]:
+    async def _ask_for(self, places: list[bytes]) -> tuple[bool, float]:
         """Whether pages of other crawls are all there, and how many seconds the first of their leases lasts."""
-        program = self._link.program()
+        program = self._crawl.program()
         for place in places:
             if place not in self._crawl.judgements:
-                place.add_reads(program)
+                program.pending(place)
         if program.is_empty:
             return True, inf
-        answers = (await self._link.run(program))[1:]
+        answers = (await self._crawl.link.run(program))[1:]
         shortest = min(answers[1::2])
         return None not in answers[::2] and shortest >= 0, shortest / 1000
 
     # First request: register the page, and look it up.
+
+    async def _register(self) -> None:
+        """Register the page as an original with all its keys, and look it up.
+
+        The time of the registration decides who was earlier. If it is unknown, because an answer was lost, or if the
+        verdict added keys, the page is registered anew and takes its place behind those that have come since.
+        """
+        crawl, kv, former = self._crawl, self._store.kv, b""
+        while True:
+            program = self._crawl.program()
+            kv.leases.expect(crawl.detector.generation, program)
+            if self._is_registered:
+                former = self.pending.place
+                program.unregister(self.pending)
+                self.end()
+            self.pending, self.over = self._provisional_page(), asyncio.Event()
+            program.register(self.pending)
+            take = self._add_look_up(program)
+            crawl.judgements[self.pending.place] = self
+            self._is_registered, self.breaks = True, kv.link.breaks
+            found = await crawl.link.run(program)
+            if found[1] != REGISTER:
+                break
+        kv.raise_for(found)
+        answers = iter(found[1:])
+        found_places = dict.fromkeys(next(answers))
+        self._earlier = [place for place in found_places if place != former and place not in self._given_up]
+        take(answers)
 
     def _provisional_page(self) -> PendingPage:
         """Return the page as others see it first: an original with all its keys."""
@@ -236,44 +372,14 @@ class RemoteJudgement:
         if fingerprint is None and self._page.html:
             sketch = self._page.html.to_bytes(8, "big")
         similarity = 1.0 if fingerprint else 0.0  # 0 says that it is compared with no other page
-        url = layout.kept_url(self._page.url)
+        url, keys = layout.kept_url(self._page.url), (*keys, *self._more_keys)
         record = Record(id=id, url=url, original=id, similarity=similarity, keys=keys, sketch=sketch)
-        return PendingPage.make(record, self._crawl.detector.generation, self._store.hashes)
-
-    async def _register(self) -> None:
-        """Register the page. A program without an answer is not repeated, because its time decides who was earlier.
-
-        The next program registers the page anew, and removes what the lost one may have registered.
-        """
-        crawl, lost = self._crawl, list[PendingPage]()
-        while True:
-            self.pending = self._provisional_page()
-            program = self._link.program()
-            self._store.leases.expect(self.pending.place.crawl, program)
-            for page in lost:
-                page.unregister(program)
-            self.pending.register(program)
-            program.in_flight(self.pending.heads)
-            take = self._add_look_up(program)
-            crawl.judgements[self.pending.place] = self
-            self.breaks = self._link.breaks
-            self._is_registered = True
-            try:
-                found = await self._link.run_once(program)
-                break
-            except NoAnswer as error:
-                del crawl.judgements[self.pending.place]
-                await self._link.wait(error, len(lost))
-                lost.append(self.pending)
-        self._store.kv.raise_for(found)
-        answers = iter(found[1:])
-        self._earlier = places_in(next(answers), self.pending.place)
-        take(answers)
+        return pending_page(record, self._crawl.detector.generation, self._store.hashes)
 
     async def _look_up(self) -> None:
-        program = self._link.program()
+        program = self._crawl.program()
         take = self._add_look_up(program)
-        take(iter((await self._link.run(program))[1:]))
+        take(iter((await self._crawl.link.run(program))[1:]))
 
     def _add_look_up(self, program: Program) -> Callable[[Iterator[Any]], None]:
         """Begin a new transaction with the rows of the page's URLs and its postings."""
@@ -288,29 +394,33 @@ class RemoteJudgement:
 
     async def _fetch_earlier(self) -> list[Reservation] | None:
         """Fetch the found records. Return the earlier pages in flight; None if one is gone: then look up again."""
-        program = self._link.program()
+        program = self._crawl.program()
         for place in self._earlier:
-            place.add_reads(program)
+            program.pending(place)
         take = self.transaction.add_reads(program, *self._wanted())
         if program.is_empty:
             return []
-        answers = iter((await self._link.run(program))[1:])
+        answers = iter((await self._crawl.link.run(program))[1:])
         found, is_one_gone = list[Reservation](), False
         for place in list(self._earlier):
             packed, milliseconds_left = next(answers), next(answers)
-            if packed is not None:
-                record = Record.unpack(place.id, packed)
-                if milliseconds_left >= 0:
-                    found.append(_as_reservation(record))
-                    continue
-                abandoned = PendingPage.make(record, place.crawl, self._store.hashes)
-                if (await self._link.send(abandoned.unregister_abandoned))[0] != 1:
-                    is_one_gone = True  # its crawl is back, so it is read again
-                    continue
-            self._earlier.remove(place)
-            is_one_gone, self._blocker = True, 0
+            record = None if packed is None else Record.unpack(layout.last_id(place[:8]), packed)
+            if record is not None and milliseconds_left >= 0:
+                found.append(_as_reservation(record))
+                continue
+            is_one_gone = True
+            if record is None or await self._is_abandoned(record, place):  # else its crawl is back: it is read again
+                self._earlier.remove(place)
+                self._blocker = b""
         take(answers)
         return None if is_one_gone else found
+
+    async def _is_abandoned(self, record: Record, place: bytes) -> bool:
+        """Remove a page of a crawl without a lease; False if the crawl has a lease again."""
+        program = self._crawl.program()
+        program.expect_no_lease(place[8:])
+        program.unregister(pending_page(record, layout.last_id(place), self._store.hashes))
+        return bool((await self._crawl.link.run(program))[0] == 1)
 
     def _wanted(self) -> tuple[list[bytes], list[tuple[int, int]]]:
         """Return the records and groups of the pages that the first request found."""
@@ -321,37 +431,17 @@ class RemoteJudgement:
             ids += self._crawl.run_once(propose, self.transaction).ids
         return [layout.record_key(id) for id in ids], [(id, ALL) for id in ids]
 
-    async def _claim(self, reservation: Reservation) -> bool:
-        """Register the page under the keys that its verdict added; False if an earlier page has one of them."""
-        record, place = self.pending.record, self.pending.place
-        more = [key for key in reservation.fingerprint.keys if key not in record.keys]
-        if not more:
-            return True
-        with_more = replace(record, keys=(*record.keys, *more))
-        claimed = PendingPage.make(with_more, place.crawl, self._store.hashes)
-        found = await self._link.send(claimed.register, lambda program: program.in_flight(heads_of(more)))
-        others = [one for one in places_in(found[1], place) if one not in self._given_up]
-        if others:
-            await self._link.send(claimed.unregister, self.pending.register)
-            self._earlier.append(others[0])
-            return False
-        self.pending = claimed
-        return True
-
     # The outcome.
 
     async def _write_dropped(self) -> None:
         """Write what the state keeps of a page that does not pass; nothing if others wrote first."""
-        transaction = self.transaction
-        program = self._store.kv.write_program(transaction.changes, transaction.read_set)
-        self.pending.unregister(program)
-        found = await self._link.run(program)
+        kv, transaction = self._store.kv, self.transaction
         try:
-            self._store.kv.raise_for(found)
+            kv.raise_for(await self._crawl.link.run(kv.write_program(transaction, self.pending)))
         except OvertakenError:
             await self.unregister()
         else:
-            self._crawl.count(transaction)
+            self._store.boilerplate.count(transaction.notes)
         finally:
             self.end()
 
@@ -359,7 +449,7 @@ class RemoteJudgement:
         """Remove the page, as if it had never come."""
         self._is_registered = False
         try:
-            await self._link.send(self.pending.unregister)
+            await self._crawl.unregister(self.pending)
         finally:
             self.end()
 

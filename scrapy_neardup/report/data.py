@@ -5,7 +5,8 @@ Strings of pages are clean (see ``untrusted``) and bounded. Times are whole seco
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.text.marking import Part
@@ -30,9 +31,9 @@ def kind_of(evidence: Evidence | None) -> str:
 class Totals:
     """The counts of a state.
 
-    ``passed``: originals that resemble an earlier page. ``saved``: characters of the ``measured`` copies whose length
-    is known. ``first``, ``last``: the first page's first sight and the latest sight of any page; 0 for an empty state.
-    ``size``: bytes. ``rows``: rows of listings. ``flows``: pairs of sites where one copies from the other.
+    ``passed``: originals that resemble an earlier page. ``saved``: characters of the ``measured`` copies, the copies of
+    known length. ``first``, ``last``: the first page's first sight and the latest sight of any page; 0 for an empty
+    state. ``size``: bytes. ``rows``: rows of listings. ``flows``: pairs of sites where one copies from the other.
     """
 
     pages: int = 0
@@ -49,23 +50,6 @@ class Totals:
     size: int = 0
     rows: int = 0
     flows: int = 0
-
-    @property
-    def share(self) -> float:
-        """The share of copies, in [0, 1].
-
-        >>> Totals(pages=8, copies=2).share
-        0.25
-        """
-        return self.copies / self.pages if self.pages else 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Count:
-    """A name and its number of pages."""
-
-    name: str
-    pages: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,36 +106,23 @@ class MarkedText:
 
 
 @dataclass(frozen=True, slots=True)
-class CopyLine:
-    """A copy with its original, None if that is gone.
-
-    ``shared`` and ``texts`` as in ``PagePair``; in a large report older copies have no texts, and still older ones no
-    sentences either (None).
-    """
-
-    page: PageLine
-    original: PageLine | None
-    similar_id: str = ""
-    containment: float = 0.0
-    shared: tuple[str, ...] | None = ()
-    texts: tuple[MarkedText | None, MarkedText | None] = (None, None)
-
-
-@dataclass(frozen=True, slots=True)
 class PagePair:
-    """A page and the earlier one that it resembles; ``texts``: of the earlier one and of the page, if known.
+    """A page and the earlier one that it resembles, None if that is gone.
 
-    ``copy``: whether the page is a copy, or passed. ``shared``: sentences in both that the state keeps.
+    ``copy``: whether the page is a copy, or passed. ``shared``: common sentences that the state keeps. ``texts``: of
+    the earlier page and of the later one, if known. In the table of a large report older copies have no texts, and
+    still older ones no sentences either (None).
     """
 
     kind: str
     copy: bool
     page: PageLine
-    original: PageLine
+    original: PageLine | None
+    similar_id: str
     similarity: float
     containment: float
-    shared: tuple[str, ...]
-    texts: tuple[MarkedText | None, MarkedText | None]
+    shared: tuple[str, ...] | None = ()
+    texts: tuple[MarkedText | None, MarkedText | None] = (None, None)
 
     @property
     def has_texts(self) -> bool:
@@ -160,45 +131,24 @@ class PagePair:
 
 
 @dataclass(frozen=True, slots=True)
-class CrawlLine:
-    """A crawl; ``ended`` is 0 while it runs or if it was killed. ``lost``: pages that were rolled back with their
-    items.
-    """
-
-    who: str
-    begun: int
-    ended: int = 0
-    pages: int = 0
-    unique: int = 0
-    duplicate: int = 0
-    unchanged: int = 0
-    updated: int = 0
-    minor_update: int = 0
-    rows: int = 0
-    unjudged: int = 0
-    lost: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Report:
     """Everything in a report.
 
-    ``flows``, ``groups``, ``pairs`` and ``copies`` (newest first) are bounded; ``totals`` has their numbers.
-    ``parameters``: of the recipe. ``language``: of most pages. ``unjudged``: pages by reason in all ``remembered``
-    crawls; ``crawls``: the last of them, newest first.
+    ``kinds``, ``passed``: pages by kind. ``flows``, ``groups``, ``pairs`` and ``copies`` (newest first) are bounded;
+    ``totals`` has their numbers. ``parameters``: of the recipe. ``unjudged``: pages by reason in all ``remembered``
+    crawls; ``crawls``: the last of them, newest first, with their counts.
     """
 
     location: str
     method: str
     parameters: tuple[tuple[str, str], ...] = ()
     totals: Totals = Totals()
-    kinds: tuple[Count, ...] = ()
-    passed: tuple[Count, ...] = ()
+    kinds: dict[str, int] = field(default_factory=dict)
+    passed: dict[str, int] = field(default_factory=dict)
     flows: tuple[SiteFlow, ...] = ()
     groups: tuple[Group, ...] = ()
     pairs: tuple[PagePair, ...] = ()
-    copies: tuple[CopyLine, ...] = ()
-    unjudged: tuple[Count, ...] = ()
-    crawls: tuple[CrawlLine, ...] = ()
+    copies: tuple[PagePair, ...] = ()
+    unjudged: dict[str, int] = field(default_factory=dict)
+    crawls: tuple[dict[str, Any], ...] = ()
     remembered: int = 0
-    language: str = "en"

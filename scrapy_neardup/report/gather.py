@@ -6,7 +6,6 @@ Memory grows by nine bytes a page, a number for each copy, and a name for each s
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -20,29 +19,18 @@ from scrapy_neardup.maintenance.scan import Census, Watch, unwatched, with_evide
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl, count_verdicts
 from scrapy_neardup.model import ROW
 from scrapy_neardup.page.urls import site_of
-from scrapy_neardup.report.data import (
-    COPIES,
-    GONE,
-    NO_SITE,
-    PASSED,
-    Count,
-    CrawlLine,
-    Group,
-    Report,
-    SiteFlow,
-    Totals,
-    kind_of,
-)
+from scrapy_neardup.report.data import COPIES, GONE, NO_SITE, PASSED, Group, Report, SiteFlow, Totals, kind_of
 from scrapy_neardup.report.pairs import PageReader, PairCandidates, choose_pairs, copy_lines
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.pages import PageStore, newest_replacement
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.text.characters import HAN_CHARACTER
 from scrapy_neardup.text.normalize import converter_name
 from scrapy_neardup.untrusted import SENTENCE, SITE, TITLE, clean_line, clean_text
 
 #: Groups to show, and copies of each; pairs of sites to show; crawls to show, the last ones.
 GROUPS, PAGES_OF_GROUP, FLOWS, _LAST_CRAWLS = 100, 20, 100, 50
+#: Originals whose site is remembered.
+_REMEMBERED = 50_000
 #: Kinds of copies that share the title of their original.
 _SAME_TITLE = ("identical", "near", "same_title")
 _UNJUDGED = "unjudged/"
@@ -56,18 +44,21 @@ def gather(store: PageStore, *, rows: int = 2000, watch: Watch = unwatched) -> R
     figures = Figures(store, rows)
     for record, evidence in with_evidence(store, watch):
         figures.add(record, evidence)
-    largest = figures.largest(GROUPS)
+    originals, copies = figures.census.groups()
+    order = np.lexsort((originals, -copies))[:GROUPS]  # the largest first, then the oldest
+    largest = dict(zip(originals[order].tolist(), copies[order].tolist(), strict=True))
     members = _members(watch(store.records(), store.pages), largest)
     remembered = list(CRAWLS.read(store))
-    own = _parameters(store.recipe)
-    reader = PageReader(store, simplified=bool(own.get("simplified")) and _has_converter())
+    found = store.recipe.get("parameters")
+    parameters = dict(found) if isinstance(found, dict) else {}
+    reader = PageReader(store, simplified=bool(parameters.get("simplified")) and _has_converter())
     return Report(
         location=clean_text(store.location),
         method=clean_line(str(store.recipe.get("method", "")), SENTENCE),
-        parameters=_recipe_lines({**store.recipe, **decisions_of(store), **own}),
+        parameters=_recipe_lines({**store.recipe, **decisions_of(store), **parameters}),
         totals=figures.totals(),
-        kinds=figures.by_kind(),
-        passed=figures.by_passed(),
+        kinds=figures.kinds(),
+        passed=figures.passed(),
         flows=figures.flows(),
         groups=tuple(_group(reader, id, largest[id], members[id]) for id in largest),
         pairs=choose_pairs(figures.candidates.ids(), reader),
@@ -75,60 +66,127 @@ def gather(store: PageStore, *, rows: int = 2000, watch: Watch = unwatched) -> R
         unjudged=count_reasons(remembered),
         crawls=tuple(map(_crawl_line, reversed(remembered[-_LAST_CRAWLS:]))),
         remembered=len(remembered),
-        language=figures.language(),
     )
 
 
-def count_reasons(crawls: Sequence[Crawl]) -> tuple[Count, ...]:
+class Figures:
+    """The counts of a report. Add every record once, by id."""
+
+    def __init__(self, store: PageStore, rows: int) -> None:
+        """``rows``: how many of the newest copies to remember."""
+        self.census = Census()
+        self.newest: deque[int] = deque(maxlen=rows)
+        self.candidates = PairCandidates()
+        self._store = store
+        self._saved = self._measured = 0
+        self._sites: set[str] = set()
+        #: Copies by their site and the site of their original.
+        self._flow: Counter[tuple[str, str]] = Counter()
+        self._site_of_id = lru_cache(_REMEMBERED)(self._find_site)
+
+    def add(self, record: Record, evidence: Evidence | None) -> None:
+        """Count a page."""
+        self.census.add(record, evidence)
+        site = site_of(record.url) or NO_SITE
+        self._sites.add(site)
+        if record.original != record.id:
+            self.newest.append(record.id)
+            if evidence is not None:
+                self._saved += evidence.letters
+                self._measured += 1
+            self._flow[site, self._site_of_id(record.original)] += 1
+            self.candidates.add(kind_of(evidence), record.similarity, record.id)
+        elif record.is_original and evidence is not None and evidence.like and evidence.likeness in PASSED:
+            self.candidates.add(f"{evidence.likeness} passed", evidence.similarity, record.id)
+
+    def _find_site(self, id: int) -> str:
+        record = self._store.record(id)
+        return GONE if record is None else site_of(record.url) or NO_SITE
+
+    def totals(self) -> Totals:
+        """Return the totals."""
+        census = self.census
+        return Totals(
+            pages=census.pages,
+            originals=census.originals,
+            copies=census.copies,
+            unjudged=census.unjudged,
+            passed=sum(self.passed().values()),
+            groups=len(census.groups()[0]),
+            sites=len(self._sites - {NO_SITE}),
+            saved=self._saved,
+            measured=self._measured,
+            first=int(census.first_seen),
+            last=census.last_seen(self._store),
+            size=self._store.size(),
+            rows=census.rows,
+            flows=len(self._flow),
+        )
+
+    def kinds(self) -> dict[str, int]:
+        """Count copies by kind."""
+        kinds: Counter[str] = Counter()
+        for likeness, copies in self.census.kinds.items():
+            kinds[likeness if likeness in COPIES else "unknown"] += copies
+        return {kind: kinds[kind] for kind in COPIES if kinds[kind]}
+
+    def passed(self) -> dict[str, int]:
+        """Count originals that resemble an earlier page, by kind."""
+        passed = self.census.passed
+        return {kind: passed[kind] for kind in PASSED if passed[kind]}
+
+    def flows(self) -> tuple[SiteFlow, ...]:
+        """Return who copies from whom, the most copies first."""
+        largest = sorted(self._flow.items(), key=lambda item: (-item[1], item[0]))[:FLOWS]
+        return tuple(SiteFlow(clean_line(one, SITE), clean_line(other, SITE), many) for (one, other), many in largest)
+
+
+def count_reasons(crawls: Sequence[Crawl]) -> dict[str, int]:
     """Count unjudged pages by reason, the most frequent first, without rows of listings.
 
     >>> count_reasons([Crawl(1, "a", 2, {"unjudged/no_text": 1}), Crawl(3, "a", 4, {"unjudged/no_text": 2})])
-    (Count(name='no_text', pages=3),)
+    {'no_text': 3}
     """
     counted: Counter[str] = Counter()
     for crawl in crawls:
         for name, count in crawl.counts.items():
             if name.startswith(_UNJUDGED) and name != _UNJUDGED + ROW:
                 counted[clean_line(name.removeprefix(_UNJUDGED), SITE)] += int(count)
-    return tuple(Count(*one) for one in sorted(counted.items(), key=lambda one: (-one[1], one[0])) if one[1])
+    return {name: many for name, many in sorted(counted.items(), key=lambda one: (-one[1], one[0])) if many}
 
 
-def _crawl_line(crawl: Crawl) -> CrawlLine:
+def _crawl_line(crawl: Crawl) -> dict[str, Any]:
+    """Return a crawl. ``ended`` is 0 while it runs or if it was killed; ``lost`` counts pages that were rolled back."""
     verdicts = count_verdicts(crawl.counts)
     del verdicts["better"]
     pages, lost = (int(crawl.counts.get(name, 0)) for name in ("pages", "rolled_back"))
-    return CrawlLine(clean_line(crawl.who, SITE), int(crawl.begun), crawl.ended, pages, **verdicts, lost=lost)
+    about = {"who": clean_line(crawl.who, SITE), "begun": int(crawl.begun), "ended": crawl.ended}
+    return {**about, "pages": pages, **verdicts, "lost": lost}
 
 
-def _members(records: Iterable[Record], largest: Collection[int]) -> dict[int, list[int]]:
-    """Return the ids of the first copies of each original."""
-    members: dict[int, list[int]] = {id: [] for id in largest}
+def _members(records: Iterable[Record], largest: Collection[int]) -> dict[int, list[Record]]:
+    """Return the first copies of each original."""
+    members: dict[int, list[Record]] = {id: [] for id in largest}
     for record in records:
         found = members.get(record.original)
         if found is not None and record.original != record.id and len(found) < PAGES_OF_GROUP:
-            found.append(record.id)
+            found.append(record)
     return members
 
 
-def _group(reader: PageReader, id: int, copies: int, members: Iterable[int]) -> Group:
-    better = newest_replacement(reader.store, id)
-    if better is not None:  # the page that came first is one of those that it stands for
-        members = [id, *(one for one in members if one != better.id)][:PAGES_OF_GROUP]
-    pages = tuple(reader.line(page) for one in members if (page := reader.find(one)))
-    original = reader.known(better) if better else reader.find(id)
-    evidence = original.evidence if original else reader.store.evidence(id)
+def _group(reader: PageReader, id: int, copies: int, members: list[Record]) -> Group:
+    first, better = reader.store.record(id), newest_replacement(reader.store, id)
+    if better is not None:  # it stands for the page that came first, too
+        others = [one for one in members if one.id != better.id]
+        members = [*([first] if first else []), *others][:PAGES_OF_GROUP]
+    original = better or first
+    evidence = reader.evidence(original.id if original else id)
+    pages, line = tuple(map(reader.line, members)), reader.line(original) if original else None
     title = evidence.title if evidence else ""
     title = title or next((page.title for page in pages if page.title and page.kind in _SAME_TITLE), "")
-    line = reader.line(original) if original else None
     named = line or (pages[0] if pages else None)
     title = title or (named.title or named.url if named else "")
     return Group(f"{id:016x}", clean_line(title, TITLE), line, copies, pages)
-
-
-def _parameters(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a recipe, if they are parameters."""
-    found = recipe.get("parameters")
-    return dict(found) if isinstance(found, dict) else {}
 
 
 def _recipe_lines(recipe: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -146,111 +204,3 @@ def _has_converter() -> bool:
     except SettingsError:
         return False
     return True
-
-
-# Counts in one pass over the records.
-
-#: Originals whose site is remembered.
-_REMEMBERED = 50_000
-_KANA = re.compile("[\u3040-\u30ff]")
-#: Suffixes of hosts; the last one is 中国.
-_CHINESE_DOMAINS = frozenset(("cn", "tw", "hk", "mo", "中国", "xn--fiqs8s"))
-
-
-class Figures:
-    """The counts of a report. Add every record once, by id."""
-
-    def __init__(self, store: PageStore, rows: int) -> None:
-        """``rows``: how many of the newest copies to remember."""
-        self._store = store
-        self._census = Census()
-        self._saved = self._measured = self._chinese = 0
-        self.newest: deque[int] = deque(maxlen=rows)
-        self.candidates = PairCandidates()
-        self._sites: set[str] = set()
-        #: Copies by their site and that of their original.
-        self._flow: Counter[tuple[str, str]] = Counter()
-        self._site_of_id = lru_cache(_REMEMBERED)(self._find_site)
-
-    def add(self, record: Record, evidence: Evidence | None) -> None:
-        """Count a page."""
-        self._census.add(record, evidence)
-        self._chinese += is_chinese(evidence.title if evidence else "", record.url)
-        site = site_of(record.url) or NO_SITE
-        self._sites.add(site)
-        if record.original != record.id:
-            self._add_copy(record, site, evidence)
-        elif record.is_original and evidence is not None and evidence.like and evidence.likeness in PASSED:
-            self.candidates.add(f"{evidence.likeness} passed", evidence.similarity, record.id)
-
-    def _add_copy(self, record: Record, site: str, evidence: Evidence | None) -> None:
-        self.newest.append(record.id)
-        if evidence is not None:
-            self._saved += evidence.letters
-            self._measured += 1
-        self._flow[site, self._site_of_id(record.original)] += 1
-        self.candidates.add(kind_of(evidence), record.similarity, record.id)
-
-    def _find_site(self, id: int) -> str:
-        record = self._store.record(id)
-        return GONE if record is None else site_of(record.url) or NO_SITE
-
-    def totals(self) -> Totals:
-        """Return the totals."""
-        census = self._census
-        return Totals(
-            pages=census.pages,
-            originals=census.originals,
-            copies=census.copies,
-            unjudged=census.unjudged,
-            passed=sum(one.pages for one in self.by_passed()),
-            groups=len(census.groups()[0]),
-            sites=len(self._sites - {NO_SITE}),
-            saved=self._saved,
-            measured=self._measured,
-            first=int(census.first_seen),
-            last=census.last_seen(self._store),
-            size=self._store.size(),
-            rows=census.rows,
-            flows=len(self._flow),
-        )
-
-    def language(self) -> str:
-        """Return the language of most pages."""
-        return "zh" if 2 * self._chinese > self._census.pages else "en"
-
-    def largest(self, many: int) -> dict[int, int]:
-        """Return the originals with most copies, and their number of copies; then the oldest first."""
-        originals, copies = self._census.groups()
-        first = np.lexsort((originals, -copies))[:many]
-        return dict(zip(originals[first].tolist(), copies[first].tolist(), strict=True))
-
-    def by_kind(self) -> tuple[Count, ...]:
-        """Count copies by kind."""
-        kinds: Counter[str] = Counter()
-        for likeness, copies in self._census.kinds.items():
-            kinds[likeness if likeness in COPIES else "unknown"] += copies
-        return tuple(Count(kind, kinds[kind]) for kind in COPIES if kinds[kind])
-
-    def by_passed(self) -> tuple[Count, ...]:
-        """Count originals that resemble an earlier page, by kind."""
-        passed = self._census.passed
-        return tuple(Count(kind, passed[kind]) for kind in PASSED if passed[kind])
-
-    def flows(self) -> tuple[SiteFlow, ...]:
-        """Return who copies from whom, the most copies first."""
-        largest = sorted(self._flow.items(), key=lambda item: (-item[1], item[0]))[:FLOWS]
-        return tuple(SiteFlow(clean_line(one, SITE), clean_line(other, SITE), many) for (one, other), many in largest)
-
-
-def is_chinese(title: str, url: str) -> bool:
-    """Whether a page seems Chinese: its title has Han characters and no kana, or its host is Chinese.
-
-    >>> is_chinese("渡口恢复通航", ""), is_chinese("渡し船は空でした", "")
-    (True, False)
-    >>> is_chinese("", "https://www.ferry.com.cn/1"), is_chinese("The ferry", "https://www.ferry.com.cn/1")
-    (True, False)
-    """
-    if title:
-        return bool(HAN_CHARACTER.search(title)) and not _KANA.search(title)
-    return site_of(url).partition(":")[0].rpartition(".")[2] in _CHINESE_DOMAINS

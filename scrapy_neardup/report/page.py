@@ -18,9 +18,9 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.report.data import (
     GONE,
     NO_SITE,
-    CopyLine,
     MarkedText,
     PageLine,
+    PagePair,
     Report,
 )
 from scrapy_neardup.report.gather import PAGES_OF_GROUP
@@ -37,32 +37,25 @@ from scrapy_neardup.untrusted import escape_json, link
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-#: Rows that the table shows without JavaScript, and adds per step with it.
-ROWS = 50
 #: English words of the data where there is no site.
 _NO_SITES = {NO_SITE: "site.none", GONE: "site.gone"}
 
 
-def render_report(report: Report, language: str = "") -> str:
-    """Return the report as HTML, in its own language unless another one is named.
-
-    Equal data gives equal HTML under equal library versions.
-    """
-    words = Words(language or report.language)
+def render_report(report: Report, language: str = "en") -> str:
+    """Return the report as HTML. Equal data gives equal HTML under equal library versions."""
+    words = Words(language)
     #: The pairs that the page shows, by both URLs; of equal ones the first.
     pairs = reversed([*enumerate(report.pairs)])
-    places = {(pair.page.url, pair.original.url): at for at, pair in pairs if pair.copy}
+    places = {(pair.page.url, pair.original.url): at for at, pair in pairs if pair.copy and pair.original}
     groups = {group.similar_id for group in report.groups}
     values = {
         "report": report,
         "totals": report.totals,
+        "share": report.totals.copies / max(report.totals.pages, 1),
         "language": words.language,
         "words": words,
         "say": partial(_say, words),
         "group_pages": PAGES_OF_GROUP,
-        "group_ids": groups,
-        "pair_places": places,
-        "static_rows": ROWS,
         "with_texts": sum(pair.has_texts for pair in report.pairs),
         "shared": Mark.SHARED,
     }
@@ -148,7 +141,7 @@ def _say(words: Words, name: str, many: int | None = None, /, **values: object) 
     return Markup(pattern).format(**number, **values)  # noqa: S704  # escaped above
 
 
-def _row(one: CopyLine, places: Mapping[tuple[str, str], int], groups: Set[str], words: Words) -> list[Any]:
+def _row(one: PagePair, places: Mapping[tuple[str, str], int], groups: Set[str], words: Words) -> list[Any]:
     """Return the row of a copy for report.js.
 
     Time, kind, similarity; page and original, four values each; then the place of their pair or -1, the name of a shown

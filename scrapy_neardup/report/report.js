@@ -1,7 +1,6 @@
 "use strict";
 (() => {
   const element = (id) => document.getElementById(id);
-  const root = document.documentElement;
   const { words, rows, language } = JSON.parse(element("data").textContent);
   const say = (name, values = {}) => words[name].replace(/\{(\w+)\}/g, (_, one) => values[one]);
   const number = (value) => value.toLocaleString("en");
@@ -13,20 +12,6 @@
     made.append(...inside);
     return made;
   };
-
-  // Light and dark: as the system says, until the button is used.
-  const theme = element("theme");
-  const isDark = () => (root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-  const label = () => {
-    theme.textContent = say(isDark() ? "theme.light" : "theme.dark");
-    theme.setAttribute("aria-pressed", String(isDark()));
-  };
-  theme.addEventListener("click", () => {
-    root.dataset.theme = isDark() ? "light" : "dark";
-    label();
-  });
-  theme.hidden = false;
-  label();
 
   // Long lists: the first ones, until all are asked for.
   const shorten = (list, button, many) => {

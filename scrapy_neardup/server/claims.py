@@ -1,19 +1,16 @@
-"""Claims on a server: leases of crawls and of the numbers that make ids different, and pages in flight."""
+"""Leases on a server: of crawls, and of the numbers that make ids different."""
 
 from __future__ import annotations
 
-import struct
 import threading
-from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
 from secrets import randbelow, token_bytes
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.server.layout import GIVEN_UP, lease_name, number_name, pending_name
-from scrapy_neardup.server.program import Program
+from scrapy_neardup.server.layout import lease_name, number_name
+from scrapy_neardup.server.program import PendingPage, Program
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.untrusted import line_logger
@@ -27,7 +24,6 @@ logger = line_logger(__name__)
 LEASE = 60.0
 #: The low bits of an id are the number of the crawler: two crawlers never give the same id.
 NUMBER_BITS = 12
-_PLACE = struct.Struct(">QQ")
 
 
 class PageLost(StoreError):
@@ -59,17 +55,17 @@ class Leases:
 
     def take_new(self, crawl: int, program: Program) -> None:
         """Take the lease of a crawl that begins with this program."""
-        program.take_lease(lease_name(crawl), self.token, self._milliseconds)
+        program.take_lease(lease_name(pack(crawl)), self.token, self._milliseconds)
         self.crawls.add(crawl)
         self._start_thread()
 
     def expect(self, crawl: int, program: Program) -> None:
         """Require that nobody else has taken the crawl."""
-        program.expect_lease(lease_name(crawl), self.token, self._milliseconds, layout.generation_key(crawl))
+        program.expect_lease(pack(crawl), self.token, self._milliseconds)
 
     def end(self, crawl: int, program: Program) -> None:
         """Give back the lease of a crawl."""
-        program.end_lease(lease_name(crawl), self.token)
+        program.end_lease(lease_name(pack(crawl)), self.token)
         self.crawls.discard(crawl)
 
     def take_over(self, crawl: int) -> bool:
@@ -78,8 +74,7 @@ class Leases:
             return False
         program = self._link.program()
         self.take_new(crawl, program)
-        # From now on the former holder cannot go on: it would not know which of its pages are gone.
-        program.set_field(GIVEN_UP, layout.generation_key(crawl), b"")
+        program.give_up(pack(crawl))
         if self._link.run(program)[0] == 1:
             return True
         self.crawls.discard(crawl)
@@ -87,7 +82,9 @@ class Leases:
 
     def is_held_by_others(self, crawl: int) -> bool:
         """Whether somebody else holds the lease of a crawl."""
-        return crawl not in self.crawls and self._link.ask(Program.milliseconds_left, lease_name(crawl)) >= 0
+        program = self._link.program()
+        program.pending(bytes(8) + pack(crawl))
+        return crawl not in self.crawls and self._link.run(program)[2] >= 0
 
     def loss(self, kind: type[StoreError] = StoreError) -> StoreError:
         """Return the error that says why the server no longer knows a lease or a page of ours."""
@@ -114,7 +111,7 @@ class Leases:
         if self._number is not None:
             program.end_lease(number_name(self._number), self.token)
             self._number = None
-        if program.has_writes:
+        if not program.is_empty:
             with suppress(StoreError):  # without the server they end by themselves
                 self._link.run(program)
 
@@ -151,73 +148,18 @@ class Leases:
         for crawl in self.crawls.copy():
             program = self._link.program()
             self.expect(crawl, program)
-            program.take_lease(lease_name(crawl), self.token, self._milliseconds)
+            program.take_lease(lease_name(pack(crawl)), self.token, self._milliseconds)
             self._link.run(program)  # if the lease is lost, the next write of this crawl meets the error
         if self._number is not None and not self._has_taken(self._number):
             self._number = self._draw_number()
 
 
-class PendingPlace(NamedTuple):
-    """The address of a page in flight: its id, and the id of its crawl."""
-
-    id: int
-    crawl: int
-
-    @property
-    def field(self) -> tuple[bytes, bytes]:
-        """The hash with its record, and its field there."""
-        return pending_name(self.crawl), layout.pack_id(self.id)
-
-    def add_reads(self, program: Program) -> None:
-        """Read the page, and how many milliseconds its crawl counts as alive. Two answers."""
-        program.get_field(*self.field)
-        program.milliseconds_left(lease_name(self.crawl))
+def pack(id: int) -> bytes:
+    """Return the 8 bytes of an id or a key."""
+    return id.to_bytes(8, "big")
 
 
-@dataclass(slots=True)
-class PendingPage:
-    """A page in flight: its record with all keys, filed before it is judged, so that other crawlers see it in time.
-
-    Its methods append operations to a program.
-    """
-
-    record: Record
-    place: PendingPlace
-    #: Its index keys, 8 bytes each: the hash of its URL, and its keys.
-    heads: list[bytes]
-
-    @classmethod
-    def make(cls, record: Record, crawl: int, hashes: Keyed) -> PendingPage:
-        """Return the page of a crawl that has this record."""
-        heads = [layout.url_key(record.url, hashes)[1:], *heads_of(record.keys)]
-        return cls(record, PendingPlace(record.id, crawl), heads)
-
-    def register(self, program: Program) -> None:
-        """Add the page."""
-        program.set_field(*self.place.field, self.record.pack())
-        program.register(_PLACE.pack(*self.place), self.heads)
-
-    def unregister(self, program: Program) -> None:
-        """Remove the page."""
-        program.delete_field(*self.place.field)
-        program.unregister(_PLACE.pack(*self.place), self.heads)
-
-    def expect_in_flight(self, program: Program, row: bytes, value: bytes) -> None:
-        """Abort the program unless the page is still in flight, or this row was written by an earlier try."""
-        program.expect_in_flight(*self.place.field, row, value)
-
-    def unregister_abandoned(self, program: Program) -> None:
-        """Remove the page; abort the program if its crawl is alive."""
-        program.expect_no_lease(lease_name(self.place.crawl))
-        self.unregister(program)
-
-
-def heads_of(keys: Collection[int]) -> list[bytes]:
-    """Return keys as heads."""
-    return [key.to_bytes(8, "big") for key in keys]
-
-
-def places_in(answer: list[bytes], besides: PendingPlace) -> list[PendingPlace]:
-    """Return the addresses of the pages in flight in an answer, each once and without ``besides``."""
-    places = dict.fromkeys(PendingPlace(*_PLACE.unpack(member[-_PLACE.size :])) for member in answer)
-    return [place for place in places if place != besides]
+def pending_page(record: Record, crawl: int, hashes: Keyed) -> PendingPage:
+    """Return the page of a crawl that has this record."""
+    heads = layout.url_key(record.url, hashes)[1:] + b"".join(map(pack, record.keys))
+    return PendingPage(pack(record.id) + pack(crawl), heads, record.pack())

@@ -2,37 +2,30 @@
 
 Each crawler holds the counts in memory. The state has them in blocks ``b``, which include the stream up to a position.
 Who opens the state reads the blocks, then the rest of the stream. Who closes it writes the blocks anew, unless somebody
-else has meanwhile. The stream is bounded, and a killed crawl publishes no more: counts may be too low, never too high.
+else has meanwhile. The stream is bounded: counts may be too low, never too high.
 """
 
 from __future__ import annotations
 
-import json
-from base64 import b64decode, b64encode
-from collections.abc import Iterable, Sequence
-
-import numpy as np
+from collections.abc import Iterable
+from contextlib import suppress
+from typing import Any
 
 from scrapy_neardup.errors import StoreMismatch
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.server.engine import Redis
 from scrapy_neardup.server.layout import STREAM
-from scrapy_neardup.server.program import Program
-from scrapy_neardup.server.transaction import Note, OvertakenError
+from scrapy_neardup.server.transaction import Note, OvertakenError, RemoteTransaction, unpack_notes
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.boilerplate import BoilerplateCounts, Counts
 from scrapy_neardup.state.records import PageRows
 from scrapy_neardup.state.sentence_counts import Sentences
 
-#: Notes in the stream, about; a page has two.
-_MOST = 40_000
-#: Notes in one entry, at most.
-_TOGETHER = 128
 #: The row with the position in the stream that the blocks include.
 COUNTED = layout.meta_key("counted")
 _START = b"0-0"
-#: Entries to read at a time: by a blocking reader, and by a loop.
-_CHUNK, FEW = 500, 16
+#: Entries to read at a time.
+_CHUNK = 100
 #: Entries as the server answers them: position and fields.
 Entries = list[tuple[bytes, dict[bytes, bytes]]]
 
@@ -46,18 +39,9 @@ class SharedBoilerplate(BoilerplateCounts):
 
     def __init__(self, rows: PageRows, kv: Redis) -> None:
         self._redis = kv
-        #: Notes that are counted here and not yet published.
-        self._unpublished: list[Note] = []
         super().__init__(rows)
         self.stream_position = self._blocks_position or _START
-        if self._knows_secret():
-            self._catch_up()
-
-    def _knows_secret(self) -> bool:
-        try:
-            return bool(self._rows.hashes)
-        except StoreMismatch:
-            return False
+        self._catch_up()
 
     def load(self) -> Counts:
         """Return the counts in the blocks. Raises StoreDamaged."""
@@ -69,9 +53,7 @@ class SharedBoilerplate(BoilerplateCounts):
 
     def note(self, sentences: Sentences, site: str, *, everywhere: bool, page: int | None) -> None:
         """See ``PageStore.note``."""
-        own = np.array([] if page is None else [page], np.uint32)
-        if not self.counts.stood_on(own, site, self._rows.hashes).any():
-            self._add_note(Note(np.concatenate((sentences, own)), site, everywhere))
+        self._add_note(Note(sentences, site, everywhere, page))
 
     def note_form(self, site: str, *, in_form: bool) -> None:
         """See ``PageStore.note_form``."""
@@ -81,105 +63,53 @@ class SharedBoilerplate(BoilerplateCounts):
         if self._redis.transaction is not None:
             self._redis.transaction.notes.append(note)
             return
+        program = self._redis.link.program()
+        self._redis.publish(program, [note])
+        self._redis.link.run(program)
         self.count([note])
-        self._publish_all()
 
     def count(self, notes: Iterable[Note]) -> None:
-        """Count notes here, to be published later."""
-        for note in notes:
-            self._unpublished.append(note)
-            self._count_here(note)
-
-    def publish(self, program: Program) -> bool:
-        """Add an entry to a program; False if there is none. Send it only once, or others count it twice."""
-        notes, self._unpublished = self._unpublished[:_TOGETHER], self._unpublished[_TOGETHER:]
-        if notes:
-            program.append(STREAM, most_entries(len(notes)), pack_notes(self._redis.leases.token, notes))
-        return bool(notes)
-
-    def _publish_all(self) -> None:
-        while self.publish(program := self._redis.link.program()):
-            self._redis.link.run(program)
-
-    def _count_here(self, note: Note) -> None:
+        """Count notes."""
         hashes = self._rows.hashes
-        if note.sentences is None:
-            self.counts.note_form(note.site, hashes, in_form=note.yes)
-        else:
-            self.counts.note(note.sentences, note.site, hashes, everywhere=note.yes)
+        for sentences, site, yes, page in notes:
+            if sentences is None:
+                self.counts.note_form(site, hashes, in_form=yes)
+            else:
+                self.counts.note(sentences, site, hashes, everywhere=yes, page=page)
 
     def count_entries(self, entries: Entries) -> None:
         """Count what others published, in the order of the stream. Raises StoreDamaged."""
         for position, fields in entries:
-            packed = fields[b"n"]
             try:
-                if not packed.startswith(self._redis.leases.token):
-                    for note in unpack_notes(packed):
-                        self._count_here(note)
+                if not fields[b"n"].startswith(self._redis.leases.token):
+                    self.count(unpack_notes(fields[b"n"]))
             except ValueError as error:
                 raise self._kv.damaged(f"the counted sentences of a page cannot be read ({error})") from None
             self.stream_position = position
 
-    def fetch_entries(self, most: int) -> Entries:
-        """Return the next entries of the stream, up to ``most``, which are not counted here yet."""
-        link = self._redis.link
-        key = link.prefix + STREAM
-        answer = link.call(lambda client: client.xread({key: self.stream_position}, most))
+    def read_entries(self, client: Any) -> Entries:
+        """Return the next entries of the stream that are not counted here yet. ``client``: of redis-py."""
+        answer = client.xread({self._redis.link.prefix + STREAM: self.stream_position}, _CHUNK)
         return [entry for _, entries in answer or () for entry in entries]
 
-    def _catch_up(self) -> None:
-        many = _CHUNK
-        while many == _CHUNK:
-            entries = self.fetch_entries(_CHUNK)
+    def _catch_up(self) -> bool:
+        """Count the rest of the stream; False if the secret of the state is unknown."""
+        try:
+            bool(self._rows.hashes)
+        except StoreMismatch:
+            return False
+        while entries := self._redis.link.call(self.read_entries):
             self.count_entries(entries)
-            many = len(entries)
+        return True
 
     def write(self, *, sync: bool) -> None:
         """Write the blocks, unless somebody has since we read them: they or the stream have all counts then."""
-        redis = self._redis
-        if self._knows_secret():
-            self._publish_all()
-        if redis.fetch(COUNTED) != self._blocks_position:
+        if self._redis.fetch(COUNTED) != self._blocks_position or not self._catch_up():
             return
-        if self._knows_secret():
-            self._catch_up()
-        blocks = self.changes().puts
-        if not blocks:
+        if not (blocks := self.changes().puts):
             return
-        redis.read_set = {COUNTED: self._blocks_position}
-        try:
-            redis.write(Changes({**blocks, COUNTED: self.stream_position}), sync=sync)
-        except OvertakenError:
-            return
-        finally:
-            redis.read_set = None
-        self._blocks_position = self.stream_position
-        self.counts.saved()
-
-
-def pack_notes(crawler: bytes, notes: Sequence[Note]) -> bytes:
-    """Return one entry of the stream. ``crawler`` (8 bytes) has already counted the notes.
-
-    8s crawler · JSON: of each note its sentences (null, or in base64, I per sentence), its site, and ``yes``.
-    """
-    rows = [
-        (None if note.sentences is None else b64encode(note.sentences.astype(">u4").tobytes()).decode(), *note[1:])
-        for note in notes
-    ]
-    return crawler + json.dumps(rows).encode()
-
-
-def unpack_notes(entry: bytes) -> list[Note]:
-    """Return what ``pack_notes`` packed; raises ValueError for anything else."""
-    try:
-        return [
-            Note(None if packed is None else np.frombuffer(b64decode(packed), ">u4").astype(np.uint32), site, yes)
-            for packed, site, yes in json.loads(entry[8:])
-        ]
-    except TypeError as error:
-        raise ValueError(str(error)) from None
-
-
-def most_entries(notes: int) -> int:
-    """Return the length of the stream, by an entry of so many notes."""
-    return max(1, _MOST // max(1, notes))
+        changes, read_set = Changes({**blocks, COUNTED: self.stream_position}), {COUNTED: self._blocks_position}
+        with suppress(OvertakenError):
+            self._redis.commit(RemoteTransaction(changes=changes, read_set=read_set))
+            self._blocks_position = self.stream_position
+            self.counts.saved()

@@ -3,40 +3,41 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import merge
-from itertools import groupby
-from operator import methodcaller
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import SplitResult
 
 from scrapy_neardup.hashing.keys import pack_key
-from scrapy_neardup.kv.base import SETTING, Changes, Engine, Row
+from scrapy_neardup.kv.base import SETTING, Changes, Engine, Row, after
 from scrapy_neardup.server.claims import LEASE, Leases, PageLost
-from scrapy_neardup.server.layout import DIRECTORY, GIVEN_UP, OnLevels, first_bits, names_between, rows_of
+from scrapy_neardup.server.layout import DIRECTORY, NEIGHBOURS, first_bits
 from scrapy_neardup.server.location import need_redis, read_url
-from scrapy_neardup.server.program import Program
+from scrapy_neardup.server.program import IN_FLIGHT, PendingPage, Program
+from scrapy_neardup.server.program import LEASE as LOST_LEASE
 from scrapy_neardup.server.transaction import (
+    READ_SET,
     TRIES,
+    Note,
     OvertakenError,
     RemoteTransaction,
     newest_of,
     overtaken_too_often,
+    pack_notes,
 )
 from scrapy_neardup.state import layout
 
 if TYPE_CHECKING:
-    from scrapy_neardup.server.connection import Link
+    from scrapy_neardup.server.connection import Answer, Link
 
 T = TypeVar("T")
-#: First letters of the rows on which writes depend.
-_READ_SET = b"ujm"
-#: Fields, or names of keys, to fetch at a time; and if the caller needs few.
-_CHUNK, _FEW = 500, 16
+#: Names of hashes to fetch from the directory, and hashes whose rows are fetched, at a time.
+_NAMES, _HASHES = 500, 16
 #: Keys to measure for an estimate of the size.
 _MEASURED = 5000
-#: First letters of rows in hashes that the directory lists.
-_LISTED = (b"d", b"e", b"j", b"o", b"r")
+#: Entries in the stream of counted sentences, about one a page.
+_PUBLISHED = 20_000
 
 
 class Redis(Engine):
@@ -61,7 +62,8 @@ class Redis(Engine):
         self.scheme = location.partition(":")[0]
         self.link = _open_link(location, named_by)
         self.leases = Leases(self.link, location, self.lease)
-        self._pages = 0
+        #: The number of pages, as far as it is known.
+        self.known_pages = 0
         try:
             self.link.refuse_eviction()
         except BaseException:
@@ -94,11 +96,11 @@ class Redis(Engine):
     # Single rows.
 
     def get(self, key: bytes) -> bytes | None:
-        one = self.transaction
-        value = self.fetch(key) if one is None else one.row(key)
-        read_set = self.read_set if one is None else one.read_set
-        if read_set is not None and key[0] in _READ_SET and not (one and key in one.changes.puts):
-            read_set.setdefault(key, value)
+        if self.transaction is not None:
+            return self.transaction.row(key)
+        value = self.fetch(key)
+        if self.read_set is not None and key[0] in READ_SET:
+            self.read_set.setdefault(key, value)
         return value
 
     def fetch(self, key: bytes) -> bytes | None:
@@ -106,48 +108,48 @@ class Redis(Engine):
         value: bytes | None = self.link.ask(Program.get, key)
         return value
 
-    def newest_postings(self, key: int, limit: int) -> list[int]:
-        """Return the newest ids, up to ``limit``, that are filed under a key."""
+    def newest_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
+        """Return the newest ids, up to ``limit``, that are filed under each key."""
         if self.transaction is not None:
-            return self.transaction.postings(key, limit)
-        packed = pack_key(key)
-        return newest_of(self.link.ask(Program.newest, [packed], limit), limit).get(packed, [])
+            return self.transaction.postings(keys, limit)
+        packed = [pack_key(key) for key in keys]
+        found = newest_of(self.link.ask(Program.newest, packed, limit), limit) if packed else {}
+        return [found.get(key, []) for key in packed]
 
     def pages(self) -> int:
         """Return the number of pages; within a transaction, the last known one."""
         if self.transaction is None:
-            self._pages = int(self.link.ask(Program.count) or 0)
-        return self._pages
+            self.known_pages = int(self.link.ask(Program.count) or 0)
+        return self.known_pages
 
     # Rows in order, while others write.
 
     def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
         """Yield the rows that begin with ``prefix``, in byte order; postings in the order of their names here."""
-        return (self.transaction.scan if self.transaction else self.fetch_all)(prefix, reverse=reverse)
+        if self.transaction is not None:
+            return self.transaction.scan(prefix, reverse=reverse)
+        return self.fetch_all(prefix, reverse=reverse)
 
-    def fetch_all(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        """Like ``scan``, but from the server even during a transaction."""
-        if not prefix:
+    def fetch_all(self, prefix: bytes, *, reverse: bool = False, low: bytes = b"") -> Iterator[Row]:
+        """Like ``scan``, from row ``low`` on, and from the server even during a transaction."""
+        letter = prefix[:1]
+        if not letter:
             for letter in sorted(self._letters(), reverse=reverse):
                 yield from self.fetch_all(letter, reverse=reverse)
             return
-        first, last, others = names_between(prefix)
-        rest = self._rows_in(others, prefix, prefix, reverse=reverse)
-        if prefix[:1] in b"uk":
-            rows = self._on_levels(prefix, reverse=reverse)
-        else:
-            rows = self._listed(first, last, prefix, prefix, reverse=reverse)
-        yield from merge(rest, rows, key=lambda row: row[0], reverse=reverse)
+        names = self._neighbours(max(low, prefix), prefix, reverse=reverse) if letter in NEIGHBOURS else [letter]
+        rows = self._rows_in(names, reverse=reverse)
+        if letter in b"uk":
+            rows = merge(rows, self._rows_on_levels(letter, reverse=reverse), key=lambda row: row[0], reverse=reverse)
+        yield from (row for row in rows if row[0].startswith(prefix) and row[0] >= low)
 
     def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
-        """Yield the rows of a listed kind from ``low`` on, a few at a time."""
-        first, last, _ = names_between(prefix)
-        return self._listed(max(first, names_between(low)[0]), last, max(low, prefix), prefix, chunk=_FEW)
+        return self.fetch_all(prefix, low=low)
 
     def count(self, prefix: bytes) -> int:
-        """Return the number of rows of a listed kind (``_LISTED``), without fetching them."""
-        names = self.link.call(lambda client: self._names_of(client, prefix))
-        return sum(self._each(names, lambda pipe, name: pipe.hlen(name)))
+        """Return the number of rows of a kind that is not on levels, without fetching them."""
+        names = self._neighbours(prefix, prefix) if prefix in NEIGHBOURS else [prefix]
+        return sum(self._each(names, lambda pipe, key: pipe.hlen(key)))
 
     def size(self) -> int:
         """Estimate the memory in bytes from some of the keys."""
@@ -169,16 +171,8 @@ class Redis(Engine):
             return int(str(client.info().get("used_db_size", 0)))
         return round(total * max(1.0, int(client.dbsize()) / _MEASURED)) if cursor else total
 
-    def _key(self, name: bytes) -> bytes:
-        return self.link.prefix + name
-
     def _pattern(self, more: bytes) -> bytes:
         return re.sub(rb"([*?\[\]\\])", rb"\\\1", self.link.prefix) + more
-
-    def _names_of(self, client: Any, prefix: bytes, *limits: int) -> list[bytes]:
-        """Return the names of listed hashes that begin with ``prefix``."""
-        after = b"(" + prefix[:-1] + bytes([prefix[-1] + 1])
-        return list(client.zrangebylex(self._key(DIRECTORY), b"[" + prefix, after, *limits))
 
     def _each(self, names: Iterable[bytes], ask: Callable[[Any, bytes], object]) -> list[Any]:
         """Return the answers to one command for each of these keys, which go in one pipeline."""
@@ -186,69 +180,58 @@ class Redis(Engine):
         def send(client: Any) -> list[Any]:
             pipe = client.pipeline(transaction=False)
             for name in names:
-                ask(pipe, self._key(name))
+                ask(pipe, self.link.prefix + name)
             return list(pipe.execute())
 
         return self.link.call(send)
 
+    def _listed(self, low: bytes, high: bytes, most: int, *, reverse: bool = False) -> list[bytes]:
+        """Return names in the directory; ``low`` and ``high`` are as Redis writes ends."""
+        key = self.link.prefix + DIRECTORY
+        if reverse:
+            return self.link.call(lambda client: list(client.zrevrangebylex(key, high, low, 0, most)))
+        return self.link.call(lambda client: list(client.zrangebylex(key, low, high, 0, most)))
+
     def _letters(self) -> set[bytes]:
-        """Return the first letters of all rows."""
+        """Return the first letters of all rows; those that the directory does not list may have none."""
+        found, low = {b"k", b"u"}, b"-"
+        while names := self._listed(low, b"+", 1):
+            found.add(names[0][:1])
+            low = b"[" + bytes([names[0][0] + 1])
+        return found
 
-        def listed(client: Any) -> set[bytes]:
-            found = {name[1:] for name in self._names_of(client, b"*")}
-            return found | {letter for letter in _LISTED if self._names_of(client, letter, 0, 1)}
-
-        on_levels = {letter for letter in (b"k", b"u") if next(self._on_levels(letter, reverse=False), None)}
-        return self.link.call(listed) | on_levels
-
-    def _listed(
-        self, first: bytes, last: bytes, low: bytes, prefix: bytes, *, reverse: bool = False, chunk: int = _CHUNK
-    ) -> Iterator[Row]:
-        """Yield rows of the hashes that the directory lists from ``first`` to ``last``."""
-        low_end, high_end = b"[" + first, b"[" + last
-        while True:
-            ends = (high_end, low_end) if reverse else (low_end, high_end)
-            command = "zrevrangebylex" if reverse else "zrangebylex"
-            names = self.link.call(methodcaller(command, self._key(DIRECTORY), *ends, 0, _CHUNK))
-            for name in names:
-                yield from self._rows_in(name, low, prefix, reverse=reverse, chunk=chunk)
-            if len(names) < _CHUNK:
-                return
+    def _neighbours(self, low: bytes, prefix: bytes, *, reverse: bool = False) -> Iterator[bytes]:
+        """Yield the names of hashes of neighbours that may have rows with a prefix from ``low`` on."""
+        size = NEIGHBOURS[prefix[:1]]
+        low_end, high_end = b"[" + low[:size], b"(" + (after(prefix[:size]) or b"\xff" * size)
+        while names := self._listed(low_end, high_end, _NAMES, reverse=reverse):
+            yield from names
             low_end, high_end = (low_end, b"(" + names[-1]) if reverse else (b"(" + names[-1], high_end)
 
-    def _rows_in(self, name: bytes, low: bytes, prefix: bytes, *, reverse: bool, chunk: int = _CHUNK) -> Iterator[Row]:
-        """Yield rows of one hash from ``low`` on that begin with ``prefix``, in order."""
-        key = self._key(name)
-        fields = self.link.call(lambda client: client.hkeys(key))
-        rows = zip(rows_of(name, fields), fields, strict=True)
-        wanted = sorted((one for one in rows if one[0].startswith(prefix) and one[0] >= low), reverse=reverse)
-        for at in range(0, len(wanted), chunk):
-            part = wanted[at : at + chunk]
-            values = self.link.call(methodcaller("hmget", key, [field for _, field in part]))
-            yield from ((row, value) for (row, _), value in zip(part, values, strict=True) if value is not None)
+    def _rows_in(self, names: Iterable[bytes], *, reverse: bool) -> Iterator[Row]:
+        """Yield the rows of hashes that lie one after the other. Callers may need few, so the first come alone."""
+        names, many = iter(names), 1
+        while some := list(islice(names, many)):
+            many = min(2 * many, _HASHES)
+            for name, held in zip(some, self._each(some, lambda pipe, key: pipe.hgetall(key)), strict=True):
+                yield from sorted(((name + field, value) for field, value in held.items()), reverse=reverse)
 
-    def _on_levels(self, prefix: bytes, *, reverse: bool) -> Iterator[Row]:
+    def _rows_on_levels(self, letter: bytes, *, reverse: bool) -> Iterator[Row]:
         """Yield URLs or postings. The directory does not list their keys, so the server scans for them."""
-        letter = prefix[:1]
-        if letter == b"u" and len(prefix) >= 9:
-            yield from self._rows_together(OnLevels(letter, (prefix[1:9],)).names(), prefix, reverse=reverse)
-            return
         begin = len(self.link.prefix)
         found = self.link.scan(self._pattern(letter + b"*"))  # Kvrocks knows no other pattern
-        by_bits = sorted({key[begin:] for key in found}, key=first_bits, reverse=reverse)
-        for _, names in groupby(by_bits, key=first_bits):
-            yield from self._rows_together(tuple(names), prefix, reverse=reverse)
-
-    def _rows_together(self, names: tuple[bytes, ...], prefix: bytes, *, reverse: bool) -> Iterator[Row]:
-        letter, found = prefix[:1], dict[bytes, bytes]()
-        for at in range(0, len(names), _CHUNK):
-            if letter == b"u":
-                for held in self._each(names[at : at + _CHUNK], lambda pipe, key: pipe.hgetall(key)):
-                    found.update((letter + field, value) for field, value in held.items())
-            else:
-                for held in self._each(names[at : at + _CHUNK], lambda pipe, key: pipe.zrangebylex(key, b"-", b"+")):
-                    found.update((letter + member, b"") for member in held)
-        yield from sorted((row for row in found.items() if row[0].startswith(prefix)), reverse=reverse)
+        by_bits = sorted({key[begin:] for key in found if len(key) > begin + 1}, key=first_bits, reverse=reverse)
+        for _, together in groupby(by_bits, key=first_bits):
+            names, rows = list(together), dict[bytes, bytes]()
+            for at in range(0, len(names), _NAMES):
+                some = names[at : at + _NAMES]
+                if letter == b"u":
+                    for held in self._each(some, lambda pipe, key: pipe.hgetall(key)):
+                        rows.update((letter + field, value) for field, value in held.items())
+                else:
+                    for held in self._each(some, lambda pipe, key: pipe.zrangebylex(key, b"-", b"+")):
+                        rows.update((letter + member, b"") for member in held)
+            yield from sorted(rows.items(), reverse=reverse)
 
     # Writing.
 
@@ -257,7 +240,7 @@ class Redis(Engine):
             self.transaction.write(changes)
             return
         read_set, self.read_set = self.read_set or {}, None if self.read_set is None else {}
-        self.raise_for(self.link.run(self.write_program(changes, read_set)))
+        self.commit(RemoteTransaction(changes=changes, read_set=read_set))
 
     def run(self, work: Callable[[], T]) -> T:
         if self.transaction is not None or self.read_set is not None:
@@ -272,10 +255,20 @@ class Redis(Engine):
                 self.read_set = None
         raise overtaken_too_often(self.location)
 
-    def write_program(self, changes: Changes, read_set: Mapping[bytes, bytes | None]) -> Program:
-        """Return a program that writes changes if the rows of the read set are the same and the crawls still ours."""
-        program = self.link.program()
-        for row, value in read_set.items():
+    def commit(self, transaction: RemoteTransaction) -> None:
+        """Write the changes of a transaction. Raises OvertakenError and StoreError."""
+        if not (program := self.write_program(transaction)).is_empty:
+            self.raise_for(self.link.run(program))
+
+    def write_program(self, transaction: RemoteTransaction, page: PendingPage | None = None) -> Program:
+        """Return a program that writes changes if the rows of the read set are the same and the crawls still ours.
+
+        Afterwards ``page`` is no longer in flight.
+        """
+        changes, program = transaction.changes, self.link.program()
+        if not (changes.puts or changes.deletes or changes.sights or page):
+            return program
+        for row, value in transaction.read_set.items():
             program.expect(row, value)
         crawls = {layout.generation_of(row) for row in (*changes.puts, *changes.deletes) if row[:1] == b"j"}
         for crawl in crawls & self.leases.crawls:
@@ -284,22 +277,29 @@ class Redis(Engine):
             program.delete(row)
             if row[:1] == b"g" and layout.last_id(row) in self.leases.crawls:
                 self.leases.end(layout.last_id(row), program)
-                program.delete_field(GIVEN_UP, row)
         for row, value in changes.puts.items():
-            program.put(row, value, self._pages)
+            program.put(row, value, self.known_pages)
             if row[:1] == b"g":
                 self.leases.take_new(layout.last_id(row), program)
         for row, value in changes.sights.items():
             program.see(row, value[:8], value[8:])
+        if transaction.notes:
+            self.publish(program, transaction.notes, page)
+        if page is not None:
+            program.unregister(page)
         return program
 
-    def raise_for(self, found: list[Any]) -> None:
+    def publish(self, program: Program, notes: Sequence[Note], page: PendingPage | None = None) -> None:
+        """Let a program publish sentences to count; once only, if it also takes ``page`` from those in flight."""
+        program.publish(pack_notes(self.leases.token, notes), _PUBLISHED, page)
+
+    def raise_for(self, found: Answer) -> None:
         """Raise OvertakenError or StoreError if a condition of a program did not hold."""
         if found[0] == 1:
             return
-        if found[1] == b"in_flight":
+        if found[1] == IN_FLIGHT:
             raise self.leases.loss(PageLost)
-        raise self.leases.loss() if found[1] == b"lease" else OvertakenError
+        raise self.leases.loss() if found[1] == LOST_LEASE else OvertakenError
 
 
 def _open_link(location: str, named_by: str) -> Link:

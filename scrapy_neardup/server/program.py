@@ -1,13 +1,15 @@
 """Programs for the server: conditions, writes and reads that one script applies together or not at all.
 
-A program may be sent again when nobody knows whether it ran: a second run has the same result. The script declares
-every key that it touches, and uses no command that Kvrocks lacks.
+A program may be sent again when nobody knows whether it ran: a second run has the same result, or says that the first
+one ran. The script declares every key that it touches, and uses no command that Kvrocks lacks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import sha1
+from struct import Struct
+from typing import NamedTuple
 
 from scrapy_neardup.server.layout import (
     COUNTER,
@@ -15,21 +17,51 @@ from scrapy_neardup.server.layout import (
     GIVEN_UP,
     HIGHEST,
     PENDING,
+    STREAM,
     Names,
     OnLevels,
     is_posting,
     is_url,
+    lease_name,
     level_of,
     names_on,
-    spot,
+    pending_name,
+    place_of,
 )
 
-#: The first keys of each run.
-_COMMON = (DIRECTORY, HIGHEST, COUNTER)
+#: A lease is lost: another crawl has it, or somebody has rolled the crawl back. The first word of a failed program.
+LEASE, IN_FLIGHT, REGISTER = b"lease", b"in_flight", b"register"
+#: The operations of the script; a program has the numbers.
+_OPERATIONS = (
+    *(b"expect", IN_FLIGHT, LEASE, b"no_lease", b"take_lease", REGISTER),
+    *(b"put", b"delete", b"see", b"file", b"unfile"),
+    *(b"publish", b"unregister", b"give_up", b"end_lease"),
+    *(b"get", b"newest", b"pending", b"count"),
+)
+_NUMBERS = {name: number for number, name in enumerate(_OPERATIONS, 1)}
+#: The head of an operation: its number, and position and number of its keys.
+_HEAD = Struct(">BHH")
 
 
-#: An operation of the script, the keys that it touches, and its arguments.
-_Operation = tuple[bytes, Names, "tuple[bytes | int, ...]"]
+class PendingPage(NamedTuple):
+    """A page in flight as all crawls see it. It is filed before it is judged, so that they see it in time."""
+
+    #: Its id and its crawl, packed.
+    place: bytes
+    #: The hash of its URL and its keys, 8 bytes each: others find it under these.
+    heads: bytes
+    #: Its record.
+    packed: bytes
+
+    @property
+    def id(self) -> bytes:
+        """Its packed id."""
+        return self.place[:8]
+
+    @property
+    def crawl(self) -> bytes:
+        """The packed id of its crawl."""
+        return self.place[8:]
 
 
 class Program:
@@ -40,70 +72,71 @@ class Program:
     def __init__(self, levels: int) -> None:
         """``levels``: how many the caller knows of. If more are in use, the script says so and does nothing."""
         self.levels = levels
-        self._conditions: list[_Operation] = []
-        self._writes: list[_Operation] = []
-        self._reads: list[_Operation] = []
+        #: Operations: name, keys, arguments.
+        self._conditions: list[tuple[bytes, Names, tuple[bytes | int, ...]]] = []
+        self._writes: list[tuple[bytes, Names, tuple[bytes | int, ...]]] = []
+        self._reads: list[tuple[bytes, Names, tuple[bytes | int, ...]]] = []
         #: Keys under which a page is filed, by page and level. One operation files all of them.
         self._postings: dict[tuple[bytes, int], list[bytes]] = {}
 
     def parts(self, prefix: bytes) -> tuple[list[bytes], list[bytes | int]]:
         """Return the keys and the arguments of the script. ``prefix`` stands before the name of each key."""
-        postings = list[_Operation]()
         for (id, level), filed in self._postings.items():
-            postings.append((b"use_level", (), (level + 1,)))
-            postings.append((b"file", tuple(names_on(b"k", filed, level)), (b"".join(filed), id)))
-        names, first_of = [*_COMMON], dict[Names, tuple[int, int]]()
-        levels, arguments = 0, list[bytes | int]()
-        for operation, where, more in (*self._conditions, *self._writes, *postings, *self._reads):
-            begin = first_of.get(where)
-            if begin is None:
+            self._writes.append((b"file", names_on(b"k", filed, level), (b"".join(filed), id, level + 1)))
+        self._postings.clear()
+        names, first_of = [DIRECTORY, HIGHEST, COUNTER], dict[Names, tuple[int, int]]()
+        levels, arguments, pack = 0, list[bytes | int](), _HEAD.pack
+        for operation, where, more in (*self._conditions, *self._writes, *self._reads):
+            found = first_of.get(where)
+            if found is None:
                 if isinstance(where, OnLevels):
-                    levels = self.levels
-                keys = where.names(levels) if isinstance(where, OnLevels) else where
-                begin = first_of[where] = (len(names) + 1, len(keys))
+                    levels, keys = self.levels, where.names(self.levels)
+                else:
+                    keys = where
+                found = first_of[where] = len(names) + 1, len(keys)
                 names += keys
-            arguments += (operation, *begin, *more)
+            arguments.append(pack(_NUMBERS[operation], *found))
+            arguments += more
         return [prefix + name for name in names], [levels, *arguments]
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to do."""
-        return not (self._conditions or self._reads or self.has_writes)
-
-    @property
-    def has_writes(self) -> bool:
-        """Whether it changes anything."""
-        return bool(self._writes or self._postings)
+        return not (self._conditions or self._writes or self._postings or self._reads)
 
     # Conditions.
 
     def expect(self, row: bytes, value: bytes | None) -> None:
         """Require that a row has not changed; the row of a URL may have another time, but must name the same page."""
-        where = spot(row)
-        if value is None:
-            self._conditions.append((b"absent", where.names, (where.field,)))
-        elif is_url(row):
-            self._conditions.append((b"begins", where.names, (where.field, value[:8])))
-        else:
-            self._conditions.append((b"equals", where.names, (where.field, value)))
+        names, field = place_of(row)
+        compared = 0 if value is None else 8 if is_url(row) else -1
+        self._conditions.append((b"expect", names, (field, value or b"", compared)))
 
-    def expect_in_flight(self, name: bytes, field: bytes, record: bytes, value: bytes) -> None:
-        """Require that a hash has a field, or that the row of a record already has the value of this program."""
-        names, row, _ = spot(record)
-        self._conditions.append((b"in_flight", (name, names[0]), (field, row, value)))
+    def expect_in_flight(self, page: PendingPage, record: bytes, value: bytes) -> None:
+        """Require that a page is in flight, or that the row of its record already has the value of this program."""
+        names, field = place_of(record)
+        self._conditions.append((IN_FLIGHT, (pending_name(page.crawl), names[0]), (page.id, field, value)))
 
-    def expect_lease(self, name: bytes, token: bytes, milliseconds: int, crawl: bytes) -> None:
-        """Require that a lease is ours, or take it anew if it ended and nobody has begun to roll the crawl back."""
-        names, row, _ = spot(crawl)
-        self._conditions.append((b"lease", (name, names[0], GIVEN_UP), (token, milliseconds, row)))
+    def expect_lease(self, crawl: bytes, token: bytes, milliseconds: int) -> None:
+        """Require that the lease of a crawl is ours, or take it anew if it ended and nobody rolls the crawl back."""
+        self._conditions.append((LEASE, (lease_name(crawl), b"g", GIVEN_UP), (token, milliseconds, crawl)))
 
-    def expect_no_lease(self, name: bytes) -> None:
-        """Require that nobody holds a lease."""
-        self._conditions.append((b"no_lease", (name,), ()))
+    def expect_no_lease(self, crawl: bytes) -> None:
+        """Require that nobody holds the lease of a crawl."""
+        self._conditions.append((b"no_lease", (lease_name(crawl),), ()))
 
     def take_lease(self, name: bytes, token: bytes, milliseconds: int) -> None:
         """Take or renew a lease; require that nobody else holds it."""
         self._conditions.append((b"take_lease", (name,), (token, milliseconds)))
+
+    def register(self, page: PendingPage) -> None:
+        """Add a page in flight, and answer the places of the pages that came before it under its heads.
+
+        This is the last condition: the page is not registered yet. An earlier run without an answer may have added it,
+        and others may have come since, so the answer would be wrong.
+        """
+        names = pending_name(page.crawl), PENDING
+        self._conditions.append((REGISTER, names, (page.place, page.packed, page.heads)))
 
     # Writes.
 
@@ -112,93 +145,77 @@ class Program:
         if is_posting(row):
             self._postings.setdefault((row[-8:], level_of(pages)), []).append(row[1:-8])
             return
-        names, field, listed = spot(row)
-        if is_url(row):
-            level = level_of(pages) + 1
-            self.levels = max(self.levels, level)
-            self._writes.append((b"put_url", names, (field, value, level)))
-        else:
-            self._writes.append((b"put", names, (field, value, listed, _counted(row))))
+        names, field = place_of(row)
+        level = level_of(pages) + 1 if is_url(row) else 1
+        self.levels = max(self.levels, level)
+        self._writes.append((b"put", names, (field, value, level)))
 
     def delete(self, row: bytes) -> None:
         """Delete a row, if it exists."""
         if is_posting(row):
             self._writes.append((b"unfile", OnLevels(b"k", (row[1:-8],)), (row[1:],)))
         else:
-            names, field, listed = spot(row)
-            self._writes.append((b"delete", names, (field, listed, _counted(row))))
+            names, field = place_of(row)
+            self._writes.append((b"delete", names, (field,)))
 
     def see(self, row: bytes, id: bytes, seconds: bytes) -> None:
         """Move the time forward at which a URL was last seen, if it still names this page."""
-        names, field, _ = spot(row)
+        names, field = place_of(row)
         self._writes.append((b"see", names, (field, id, seconds)))
 
-    def register(self, page: bytes, heads: Sequence[bytes]) -> None:
-        """Add a page in flight under each of its ``heads``."""
-        scored = [part for head in heads for part in (0, head + page)]
-        self._writes.append((b"add", (PENDING,), (len(scored), *scored)))
+    def publish(self, entry: bytes, most: int, page: PendingPage | None) -> None:
+        """Append to the stream, which keeps ``most`` entries; only while the ``page`` is in flight, so only once."""
+        name, id = (pending_name(page.crawl), page.id) if page else (DIRECTORY, b"")
+        self._writes.append((b"publish", (STREAM, name), (entry, most, id)))
 
-    def unregister(self, page: bytes, heads: Sequence[bytes]) -> None:
+    def unregister(self, page: PendingPage) -> None:
         """Remove a page in flight."""
-        self._writes.append((b"remove", (PENDING,), (len(heads), *(head + page for head in heads))))
+        self._writes.append((b"unregister", (pending_name(page.crawl), PENDING), (page.place, page.heads)))
 
-    def set_field(self, name: bytes, field: bytes, value: bytes) -> None:
-        """Set a field of a hash that is not part of the state."""
-        self._writes.append((b"put", (name,), (field, value, b"", b"")))
-
-    def delete_field(self, name: bytes, field: bytes) -> None:
-        """Delete a field of such a hash."""
-        self._writes.append((b"delete", (name,), (field, b"", b"")))
-
-    def append(self, name: bytes, most: int, value: bytes) -> None:
-        """Append to a stream that keeps ``most`` entries."""
-        self._writes.append((b"append", (name,), (most, value)))
+    def give_up(self, crawl: bytes) -> None:
+        """From now on nobody takes the lease of a crawl anew: its holder would not know which of its pages are gone."""
+        self._writes.append((b"give_up", (GIVEN_UP,), (crawl,)))
 
     def end_lease(self, name: bytes, token: bytes) -> None:
         """Give back a lease, if it is ours."""
-        self._writes.append((b"end_lease", (name,), (token,)))
+        self._writes.append((b"end_lease", (name, GIVEN_UP), (token, name[1:])))
 
     # Reads; each adds one answer.
 
     def get(self, row: bytes) -> None:
         """Answer the value of a row, or None."""
-        names, field, _ = spot(row)
+        names, field = place_of(row)
         self._reads.append((b"get", names, (field,)))
-
-    def get_field(self, name: bytes, field: bytes) -> None:
-        """Answer the value of a field of a hash that is not part of the state, or None."""
-        self._reads.append((b"get", (name,), (field,)))
 
     def newest(self, keys: Sequence[bytes], most: int) -> None:
         """Answer the postings of keys of one length in one list: up to ``most`` of each key and level, newest first."""
         self._reads.append((b"newest", OnLevels(b"k", tuple(keys)), (len(keys), b"".join(keys), most)))
 
-    def in_flight(self, heads: Sequence[bytes]) -> None:
-        """Answer the pages in flight that have one of these ``heads``, each behind its head."""
-        self._reads.append((b"newest", (PENDING,), (len(heads), b"".join(heads), -1)))
-
-    def milliseconds_left(self, name: bytes) -> None:
-        """Answer how long a lease lasts; less than 0 if nobody holds it."""
-        self._reads.append((b"milliseconds_left", (name,), ()))
+    def pending(self, place: bytes) -> None:
+        """Answer the record of a page in flight, or None; and the milliseconds for which its crawl has its lease, less
+        than 0 without one.
+        """
+        self._reads.append((b"pending", (pending_name(place[8:]), lease_name(place[8:])), (place[:8],)))
 
     def count(self) -> None:
         """Answer the number of pages as digits; None for none."""
         self._reads.append((b"count", (), ()))
 
 
-def _counted(row: bytes) -> bytes:
-    """Return whether a row counts as a page."""
-    return b"1" if row[:1] == b"r" else b""
-
-
 #: Answers ``{1, …}``, or ``{0, condition}`` if a condition does not hold, or ``{2, levels}`` if more levels are in use
-#: than the program knows. The arguments are the number of levels and the operations. Each operation is a name, the
-#: position and number of its keys, and its own arguments.
-SCRIPT = """\
-local call, sub = redis.call, string.sub
+#: than the program knows. The arguments are the number of levels and the operations: head, arguments.
+SCRIPT = (
+    "local NAMES = {'"
+    + "', '".join(name.decode() for name in _OPERATIONS)
+    + "'}\n"
+    + """\
+local call, sub, byte = redis.call, string.sub, string.byte
 local DIRECTORY, HIGHEST, COUNTER = KEYS[1], KEYS[2], KEYS[3]
 local at, answers = 2, {1}
 local function arg() at = at + 1; return ARGV[at - 1] end
+local function answer(value) answers[#answers + 1] = value end
+-- The name of a key without the prefix of the state.
+local function name_of(key) return sub(key, #DIRECTORY - 1) end
 
 local highest
 local function levels()
@@ -225,29 +242,25 @@ local function take_lease(name, token, milliseconds)
   call('SET', name, token, 'PX', milliseconds)
   return true
 end
--- The arguments that follow their number.
-local function several()
-  local first, last = at + 1, at + tonumber(ARGV[at])
-  at = last + 1
-  return unpack(ARGV, first, last)
+-- Members of the sorted set that begin with a head, newest first.
+local BEYOND = string.rep('\\255', 16)
+local function newest(key, head, most)
+  return call('ZREVRANGEBYLEX', key, '[' .. head .. BEYOND, '[' .. head, 'LIMIT', 0, most)
 end
-local BEYOND = string.rep('\\255', 10)
+-- Calls ``work`` with each of the heads, 8 bytes each.
+local function each(heads, work) for n = 1, #heads, 8 do work(sub(heads, n, n + 7)) end end
 
 local operations = {
   -- Conditions.
-  equals = function(first, count)
-    local field, value = arg(), arg()
-    return find(first, count, field) == value
-  end,
-  begins = function(first, count)
-    local field, value = arg(), arg()
+  expect = function(first, count)
+    local field, value, compared = arg(), arg(), tonumber(arg())
     local found = find(first, count, field)
-    return found and sub(found, 1, #value) == value
+    if compared == 0 then return not found end
+    return found and sub(found, 1, compared) == sub(value, 1, compared)
   end,
-  absent = function(first, count) return not find(first, count, arg()) end,
-  in_flight = function(first, count)
-    local field, row, value = arg(), arg(), arg()
-    return call('HEXISTS', KEYS[first], field) == 1 or find(first + 1, count - 1, row) == value
+  in_flight = function(first)
+    local id, row, value = arg(), arg(), arg()
+    return call('HEXISTS', KEYS[first], id) == 1 or call('HGET', KEYS[first + 1], row) == value
   end,
   lease = function(first)
     local token, milliseconds, crawl = arg(), arg(), arg()
@@ -259,27 +272,37 @@ local operations = {
   end,
   no_lease = function(first) return call('EXISTS', KEYS[first]) == 0 end,
   take_lease = function(first) return take_lease(KEYS[first], arg(), arg()) end,
+  register = function(first)
+    local place, record, heads = arg(), arg(), arg()
+    if call('HSETNX', KEYS[first], sub(place, 1, 8), record) == 0 then return false end
+    local found = {}
+    each(heads, function(head)
+      for _, member in ipairs(newest(KEYS[first + 1], head, -1)) do found[#found + 1] = sub(member, 9) end
+    end)
+    each(heads, function(head) call('ZADD', KEYS[first + 1], 0, head .. place) end)
+    answer(found)
+  end,
 
   -- Writes.
-  put = function(first)
-    local field, value, listed, is_page = arg(), arg(), arg(), arg()
-    if call('HSET', KEYS[first], field, value) == 1 then
-      if is_page ~= '' then call('INCR', COUNTER) end
-      if listed ~= '' and call('HLEN', KEYS[first]) == 1 then call('ZADD', DIRECTORY, 0, listed) end
-    end
-  end,
-  put_url = function(first, count)
+  put = function(first, count)
     local field, value, level = arg(), arg(), tonumber(arg())
     use_level(level)
     for n = 1, count do if n ~= level then call('HDEL', KEYS[first + n - 1], field) end end
-    call('HSET', KEYS[first + level - 1], field, value)
+    local key = KEYS[first + level - 1]
+    local name = name_of(key)
+    local letter = sub(name, 1, 1)
+    if call('HSET', key, field, value) == 1 then
+      if letter == 'r' then call('INCR', COUNTER) end
+      if letter ~= 'u' and call('HLEN', key) == 1 then call('ZADD', DIRECTORY, 0, name) end
+    end
   end,
   delete = function(first, count)
-    local field, listed, is_page = arg(), arg(), arg()
+    local field = arg()
     for n = first, first + count - 1 do
       if call('HDEL', KEYS[n], field) == 1 then
-        if is_page ~= '' then call('DECR', COUNTER) end
-        if listed ~= '' and call('EXISTS', KEYS[n]) == 0 then call('ZREM', DIRECTORY, listed) end
+        local name = name_of(KEYS[n])
+        if sub(name, 1, 1) == 'r' then call('DECR', COUNTER) end
+        if call('EXISTS', KEYS[n]) == 0 then call('ZREM', DIRECTORY, name) end
       end
     end
   end,
@@ -288,45 +311,63 @@ local operations = {
     local value, key = find(first, count, field)
     if value and sub(value, 1, 8) == id and sub(value, 9) < seconds then call('HSET', key, field, id .. seconds) end
   end,
-  use_level = function() use_level(tonumber(arg())) end,
   file = function(first, count)
-    local heads, page = arg(), arg()
-    local size = #heads / count
-    for n = 0, count - 1 do call('ZADD', KEYS[first + n], 0, sub(heads, size * n + 1, size * n + size) .. page) end
+    local keys, page = arg(), arg()
+    local size = #keys / count
+    use_level(tonumber(arg()))
+    for n = 0, count - 1 do call('ZADD', KEYS[first + n], 0, sub(keys, size * n + 1, size * n + size) .. page) end
   end,
   unfile = function(first, count)
     local posting = arg()
     for n = first, first + count - 1 do call('ZREM', KEYS[n], posting) end
   end,
-  add = function(first) call('ZADD', KEYS[first], several()) end,
-  remove = function(first) call('ZREM', KEYS[first], several()) end,
-  append = function(first) call('XADD', KEYS[first], 'MAXLEN', arg(), '*', 'n', arg()) end,
-  end_lease = function(first) if call('GET', KEYS[first]) == arg() then call('DEL', KEYS[first]) end end,
+  publish = function(first)
+    local entry, most, id = arg(), arg(), arg()
+    if id == '' or call('HEXISTS', KEYS[first + 1], id) == 1 then
+      call('XADD', KEYS[first], 'MAXLEN', most, '*', 'n', entry)
+    end
+  end,
+  unregister = function(first)
+    local place, heads = arg(), arg()
+    call('HDEL', KEYS[first], sub(place, 1, 8))
+    each(heads, function(head) call('ZREM', KEYS[first + 1], head .. place) end)
+  end,
+  give_up = function(first) call('HSET', KEYS[first], arg(), '') end,
+  end_lease = function(first)
+    local token, crawl = arg(), arg()
+    if call('GET', KEYS[first]) == token then
+      call('DEL', KEYS[first])
+      call('HDEL', KEYS[first + 1], crawl)
+    end
+  end,
 
   -- Reads.
-  get = function(first, count) local value = find(first, count, arg()); answers[#answers + 1] = value end,
+  get = function(first, count) answer((find(first, count, arg()))) end,
   newest = function(first, count)
-    local many, heads, most, found = tonumber(arg()), arg(), arg(), {}
-    local size = #heads / many
+    local many, keys, most, found = tonumber(arg()), arg(), arg(), {}
+    local size = #keys / many
     for n = 0, many - 1 do
-      local low = '[' .. sub(heads, size * n + 1, size * n + size)
-      for key = first + n % count, first + count - 1, many do  -- one set has all, or each has its own on each level
-        local some = call('ZREVRANGEBYLEX', KEYS[key], low .. BEYOND, low, 'LIMIT', 0, most)
-        for m = 1, #some do found[#found + 1] = some[m] end
+      local head = sub(keys, size * n + 1, size * n + size)
+      for key = first + n, first + count - 1, many do  -- on each level
+        for _, member in ipairs(newest(KEYS[key], head, most)) do found[#found + 1] = member end
       end
     end
-    answers[#answers + 1] = found
+    answer(found)
   end,
-  milliseconds_left = function(first) answers[#answers + 1] = call('PTTL', KEYS[first]) end,
-  count = function() answers[#answers + 1] = call('GET', COUNTER) end,
+  pending = function(first)
+    answer(call('HGET', KEYS[first], arg()))
+    answer(call('PTTL', KEYS[first + 1]))
+  end,
+  count = function() answer(call('GET', COUNTER)) end,
 }
 
 local function run()
   local known = tonumber(ARGV[1])
   if known > 0 and levels() > known then return {2, levels()} end
   while at <= #ARGV do
-    local name, first, count = arg(), tonumber(arg()), tonumber(arg())
-    if operations[name](first, count) == false then return {0, name} end
+    local operation, a, b, c, d = byte(arg(), 1, 5)
+    local name = NAMES[operation]
+    if operations[name](a * 256 + b, c * 256 + d) == false then return {0, name} end
   end
   return answers
 end
@@ -336,5 +377,6 @@ if is_done then return result end
 local message = type(result) == 'table' and result.err or tostring(result)
 return {err = string.match(message, '%u%u%u+ .*') or 'ERR ' .. message}
 """
+)
 #: The digest by which the server knows the script.
 DIGEST = sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()

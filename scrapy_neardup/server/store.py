@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Any
 
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.server.claims import NUMBER_BITS, Leases, PendingPage
+from scrapy_neardup.server.claims import NUMBER_BITS, Leases, pack, pending_page
 from scrapy_neardup.server.counting import SharedBoilerplate
 from scrapy_neardup.server.engine import Redis
 from scrapy_neardup.server.layout import pending_name
+from scrapy_neardup.server.program import PendingPage
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.expiry import Expiry
 from scrapy_neardup.state.journal import Journal, UnsealedPages, pending_in
@@ -41,7 +44,7 @@ class PostingRows(Postings):
         self._redis = kv
 
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        return [self._redis.newest_postings(key, limit) for key in keys]
+        return self._redis.newest_postings(keys, limit)
 
     def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         for key in keys:
@@ -64,18 +67,17 @@ class SharedJournal(Journal):
     def take_over(self, generation: int) -> bool:
         if not self._redis.leases.take_over(generation):
             return False
-        for page in self.pages_in_flight(generation):
+        for page in self._redis.link.call(partial(self.read_in_flight, generation)):
             program = self._redis.link.program()
-            page.unregister(program)
+            program.unregister(page)
             self._redis.link.run(program)
         return True
 
-    def pages_in_flight(self, generation: int) -> list[PendingPage]:
-        """Return the pages of a crawl that are in flight."""
-        link = self._redis.link
-        found = link.call(lambda client: client.hgetall(link.prefix + pending_name(generation)))
+    def read_in_flight(self, generation: int, client: Any) -> list[PendingPage]:
+        """Return the pages of a crawl that are in flight. ``client``: of redis-py."""
+        found = client.hgetall(self._redis.link.prefix + pending_name(pack(generation)))
         return [
-            PendingPage.make(self._rows.unpack_record(layout.unpack_id(id), packed), generation, self._rows.hashes)
+            pending_page(self._rows.unpack_record(layout.unpack_id(id), packed), generation, self._rows.hashes)
             for id, packed in found.items()
         ]
 

@@ -5,9 +5,13 @@ The code runs in a transaction. If a row is missing there, it is fetched, and th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.hashing.keys import pack_key
@@ -18,6 +22,8 @@ from scrapy_neardup.state.sentence_counts import Sentences
 
 #: Tries of a write, if others always write first.
 TRIES = 200
+#: First letters of the rows on which writes depend.
+READ_SET = b"ujm"
 
 
 class OvertakenError(Exception):
@@ -43,24 +49,44 @@ def newest_of(members: Iterable[bytes], limit: int) -> dict[bytes, list[int]]:
 class NotFetched(BaseException):
     """Code asked for a row that was not fetched. Not an Exception, so that no handler takes it for a bad page."""
 
-    def __init__(
-        self, *, rows: tuple[bytes, ...] = (), postings: tuple[tuple[int, int], ...] = (), scan: bytes = b""
-    ) -> None:
+    def __init__(self, rows: Sequence[bytes] = (), postings: Sequence[tuple[int, int]] = (), scan: bytes = b"") -> None:
         super().__init__(rows, postings, scan)
-        self.rows = rows
-        self.postings = postings
-        self.scan = scan
+        self.rows, self.postings, self.scan = rows, postings, scan
 
 
 class Note(NamedTuple):
-    """The sentences of one page of a site; ``yes``: count them for all sites.
+    """The sentences of one page of a site; ``everywhere``: count them for all sites. ``page``: its number, or None.
 
     Without sentences it says whether a page of the site is made from a template: see ``note_form``.
     """
 
     sentences: Sentences | None
     site: str
-    yes: bool
+    everywhere: bool
+    page: int | None = None
+
+
+def pack_notes(crawler: bytes, notes: Sequence[Note]) -> bytes:
+    """Return one entry of the stream. ``crawler`` (8 bytes) counts the notes itself.
+
+    8s crawler · JSON: the fields of each note, the sentences in base64, I per sentence.
+    """
+    rows = [
+        (None if note.sentences is None else b64encode(note.sentences.astype(">u4").tobytes()).decode(), *note[1:])
+        for note in notes
+    ]
+    return crawler + json.dumps(rows).encode()
+
+
+def unpack_notes(entry: bytes) -> list[Note]:
+    """Return what ``pack_notes`` packed; raises ValueError for anything else."""
+    try:
+        return [
+            Note(None if packed is None else np.frombuffer(b64decode(packed), ">u4").astype(np.uint32), *rest)
+            for packed, *rest in json.loads(entry[8:])
+        ]
+    except TypeError as error:
+        raise ValueError(str(error)) from None
 
 
 @dataclass(slots=True)
@@ -89,9 +115,12 @@ class RemoteTransaction:
         if key in self.changes.puts:
             return self.changes.puts[key]
         try:
-            return self.rows[key]
+            value = self.rows[key]
         except KeyError:
             raise NotFetched(rows=(key,)) from None
+        if key[0] in READ_SET:
+            self.read_set[key] = value
+        return value
 
     def scan(self, prefix: bytes, *, reverse: bool) -> Iterator[Row]:
         """Yield the rows that begin with ``prefix``, without the changes; raises NotFetched."""
@@ -99,12 +128,11 @@ class RemoteTransaction:
             raise NotFetched(scan=prefix)
         return reversed(self.scans[prefix]) if reverse else iter(self.scans[prefix])
 
-    def postings(self, key: int, limit: int) -> list[int]:
-        """Return the newest ids, up to ``limit``, that are filed under a key; raises NotFetched."""
-        try:
-            return self.filed[key, limit]
-        except KeyError:
-            raise NotFetched(postings=((key, limit),)) from None
+    def postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
+        """Return the newest ids, up to ``limit``, that are filed under each key; raises NotFetched."""
+        if missing := [(key, limit) for key in keys if (key, limit) not in self.filed]:
+            raise NotFetched(postings=missing)
+        return [self.filed[key, limit] for key in keys]
 
     def write(self, changes: Changes) -> None:
         """Add to the changes."""

@@ -9,10 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from scrapy_neardup.batch.local import LocalRunner, read_stretch
-from scrapy_neardup.batch.pages import BatchOptions
-from scrapy_neardup.batch.results import judged_records
-from scrapy_neardup.batch.runs import ArchivePart, BatchRun
+from scrapy_neardup.batch.counts import ExactCounts
+from scrapy_neardup.batch.local import LocalRunner
+from scrapy_neardup.batch.pages import read_stretch
+from scrapy_neardup.batch.results import judged_pages
+from scrapy_neardup.batch.runs import ArchivePart, BatchOptions, BatchRun
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.records import Batch, make_immediate_judge
@@ -20,7 +21,6 @@ from scrapy_neardup.model import Verdict
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
 from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.exact_counts import ExactCounts
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.recipe import Secret
 
@@ -37,7 +37,7 @@ class InlineRunner(LocalRunner):
     """Runs the stages in this process, and reads in a random order; it is killed at the task ``ends``."""
 
     def __init__(self, run: BatchRun, seed: int = 0, ends: int = 0) -> None:
-        super().__init__(run, 1)
+        super().__init__(run, 0)
         self._random = random.Random(seed)
         self._ends = ends
         self.tasks = 0
@@ -88,7 +88,7 @@ def make_run(folder: Path, inputs: Sequence[str], pages: int, previous: BatchRun
 
 
 def verdicts_of(run: BatchRun) -> list[dict[str, Any]]:
-    return [plain(one.verdict) for one in judged_records(run.parts)]
+    return [plain(one.verdict) for part in run.parts for one in judged_pages(part)]
 
 
 def judge_in_parts(folder: Path, inputs: Sequence[str], pages: int, seed: int = 0) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ def test_all_files_are_written(invoke: Invoke, tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     for at in (0, 3):
         write_records(tmp_path / f"part{at}.jsonl", RECORDS[at : at + 3])
-    done = invoke("batch", "part*.jsonl", "-o", "verdicts.parquet", "--kept", "kept.jsonl", "--workers", "2", "--json")
+    done = invoke("batch", "part*.jsonl", "-o", "verdicts.parquet", "--kept", "kept.jsonl", "--json")
     assert json.loads(done.out)["verdicts"]["duplicate"] == 3
     rows = pq.read_table(tmp_path / "verdicts.parquet").to_pylist()
     assert [(row["input"], row["record"], row["url"]) for row in rows[2:4]] == [

@@ -55,8 +55,8 @@ LINES = {
         "dedup texts.jsonl -o kept.csv --text body",
     ],
     "batch": [
-        "batch feed.jsonl -o verdicts.parquet --kept kept.jsonl --workers 1",
-        "batch feed.jsonl -o verdicts.parquet --workers 1 --json",
+        "batch feed.jsonl -o verdicts.parquet --kept kept.jsonl",
+        "batch feed.jsonl -o verdicts.parquet --json",
         "batch none.jsonl -o verdicts.parquet",
         "batch feed.jsonl -o verdicts.parquet --memory 1MB",
     ],

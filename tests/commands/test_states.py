@@ -19,9 +19,20 @@ from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.urls import STORES
-from tests.build import BAKERY, BREAD, EDITED, KINDS, PAGES, PEAR, join_text, judge_pages, make_state, open_state
+from tests.build import (
+    BAKERY,
+    BREAD,
+    EDITED,
+    KINDS,
+    PAGES,
+    PEAR,
+    join_text,
+    judge_pages,
+    make_state,
+    open_state,
+    set_extractor,
+)
 from tests.cli import Invoke, run, run_process
-from tests.crawl.test_recipe import by_version
 
 NEW, NEW_TEXT = (
     "https://new.example/1",
@@ -143,7 +154,7 @@ OLD = "visible prose and trafilatura 1.9 fast"
 @pytest.fixture
 def older(tmp_path: Path) -> str:
     url = make_state("sqlite", tmp_path)
-    by_version(url, OLD)
+    set_extractor(url, OLD)
     return url
 
 

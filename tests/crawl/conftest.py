@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.crawl.pages import Content, html, serve
 
 ROOT = Path(__file__).parents[2]
 ADDONS = {"scrapy_neardup.Addon": 500}
+PLYVEL = find_spec("plyvel") is not None
 #: The paths of ``news``.
 NEWS = ["/bridge-zh", "/tea-zh", "/copy"]
 #: Each page is through before the next is asked for; older versions of Scrapy hand on whatever came meanwhile.

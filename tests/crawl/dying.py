@@ -1,13 +1,13 @@
 """A small crawl that dies at its n-th step, for each n, and the crawls after it; what came of each, as JSON.
 
-    python -m tests.crawl.dying leveldb|sqlite FOLDER [again] [every] [database]
+    python -m tests.crawl.dying leveldb|sqlite FOLDER [again] [database]
 
 A step is the moment before and the moment after whatever changes something outside of the process: each write of the
 state, each time that a file is opened, synced, renamed, removed or closed, each item that goes into a feed, each feed
 that is stored. Dying is ``os._exit``: nothing is flushed, nobody is told, as with kill -9. With ``again`` it is the
 second crawl that dies, at its opening, when it takes back what the first one left. The moment after one act and that
 before the next are one to the world, so it dies at one of the two; and of each act at the first, the middle and the
-last one. With ``every`` it dies at all steps. With ``database`` there are no feeds, and a later pipeline delivers.
+last one. With ``database`` there are no feeds, and a later pipeline delivers.
 """
 
 from __future__ import annotations
@@ -186,15 +186,15 @@ def in_child(work: Callable[[], Any], answer: Path) -> tuple[int, Any]:
     return code, json.loads(answer.read_text()) if not code else None
 
 
-def chosen(names: list[str], *, every: bool) -> list[tuple[int, str]]:
+def chosen(names: list[str]) -> list[tuple[int, str]]:
     """The steps at which it dies, counted from 1."""
     places = dict[str, list[int]]()
     for step, (name, following) in enumerate(zip(names, [*names[1:], ""], strict=True), start=1):
-        if every or not (name.startswith("after") and following.startswith("before")):
+        if not (name.startswith("after") and following.startswith("before")):
             places.setdefault(name, []).append(step)
-    if not every:
-        places = {name: [steps[0], steps[len(steps) // 2], steps[-1]] for name, steps in places.items()}
-    return sorted({(step, name) for name, steps in places.items() for step in steps})
+    return sorted(
+        {(step, name) for name, steps in places.items() for step in (steps[0], steps[len(steps) // 2], steps[-1])}
+    )
 
 
 def main() -> None:
@@ -229,7 +229,7 @@ def main() -> None:
     start()
     _, reference = in_child(site.outcome, answer)
     runs = []
-    for step, name in chosen(names, every="every" in sys.argv):
+    for step, name in chosen(names):
         start()
         code, _ = in_child(lambda: dying(step), answer)  # noqa: B023 - it is called at once
         runs.append([name, code, *in_child(site.outcome, answer)])

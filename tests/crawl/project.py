@@ -21,11 +21,14 @@ from scrapy import signals
 from scrapy.dupefilters import RFPDupeFilter
 from scrapy.exceptions import DropItem
 from scrapy.extensions.feedexport import FileFeedStorage
+from scrapy.http import HtmlResponse
 from scrapy.utils.asyncio import is_asyncio_available
 
-from scrapy_neardup.crawl import turns
+from scrapy_neardup.crawl import turns, visits
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.memory import Memory
+from scrapy_neardup.server.engine import Redis
+from tests.build import story
 
 
 @dataclasses.dataclass
@@ -106,8 +109,6 @@ class PathSpider(scrapy.Spider):
 class OnceSpider(PathSpider):
     """Requests nothing that was requested before, by its JOBDIR if it has one."""
 
-    name = "once"
-
     async def start(self) -> Any:
         async for request in super().start():
             yield request.replace(dont_filter=False)
@@ -126,8 +127,6 @@ class EagerFilter(RFPDupeFilter):
 class ManyItemsSpider(PathSpider):
     """Yields three items a page, without content of their own: a record and its images."""
 
-    name = "many"
-
     def parse(self, response: Any, kind: str) -> Any:
         for number in range(3):
             yield {"name": f"{response.url} {number}", "url": response.url}
@@ -136,12 +135,53 @@ class ManyItemsSpider(PathSpider):
 class SectionSpider(PathSpider):
     """Yields the rows of a section page, with no more than they hold."""
 
-    name = "sections"
     fields: dict[str, str] = {}  # noqa: RUF012 - a spider's argument
 
     def parse(self, response: Any, kind: str) -> Any:
         for headline in response.css("h2::text").getall():
             yield {"headline": headline, **{name: value.format(response) for name, value in self.fields.items()}}
+
+
+class RecordsSpider(PathSpider):
+    """Yields the records of an API that answers in JSON."""
+
+    def parse(self, response: Any, kind: str) -> Any:
+        yield from json.loads(response.text)
+
+
+class CommentsSpider(PathSpider):
+    """Yields an article and its comments, the article first or ``last``; ``bare``: without its URL."""
+
+    last = True
+    bare = False
+
+    def parse(self, response: Any, kind: str) -> Any:
+        own = {"text": response.css("article p::text").getall()}
+        if not self.bare:
+            own |= {"url": response.url, "title": response.css("title::text").get()}
+        comments = [{"text": one} for one in response.css("li::text").getall()]
+        yield from [*comments, own] if self.last and not self.bare else [own, *comments]
+
+
+class VariedSpider(ManyItemsSpider):
+    """Yields one item a page, or by its path each article with its own HTML and URL, or three items of one article.
+
+    All callbacks take as many steps, so that items come in the order of their responses.
+    """
+
+    async def start(self) -> Any:
+        async for request in super().start():
+            yield request.replace(callback=self.parse)
+
+    def parse(self, response: Any, kind: str) -> Any:
+        if "/images/" in response.url:
+            yield from super().parse(response, kind)
+        elif "/articles/" in response.url:
+            for number, own in enumerate(response.text.split("<hr>")):
+                yield {"url": f"{response.url}/{number}", "html": own}
+            yield from ({"n": 1}, {"n": 2})
+        else:
+            yield {"url": response.url}
 
 
 class OwnContentSpider(scrapy.Spider):
@@ -153,6 +193,25 @@ class OwnContentSpider(scrapy.Spider):
     async def start(self) -> Any:
         for item in self.items:
             yield item
+
+
+class LargeItemsSpider(PathSpider):
+    """Yields items that bring pages of 200 kB, all at once, from ``start()`` or from small responses."""
+
+    count = 0
+    at_start = False
+
+    async def start(self) -> Any:
+        for number in range(self.count):
+            request = scrapy.Request(self.base + self.paths[0], dont_filter=True, cb_kwargs={"number": number})
+            yield self.item(number) if self.at_start else request
+
+    def parse(self, response: Any, number: int) -> Any:  # type: ignore[override]
+        yield self.item(number)
+
+    def item(self, number: int) -> dict[str, Any]:
+        html = f"<!-- takes 0.02 --><article>{f'Ferry number {number} sails. ' * 20}</article>"
+        return {"url": f"http://river.example/{number}", "html": html + " " * 200_000}
 
 
 class ReplaceCopies:
@@ -278,39 +337,6 @@ class BreakStore:
         return item
 
 
-class RecordsSpider(PathSpider):
-    """Yields the records of an API that answers in JSON."""
-
-    name = "records"
-
-    def parse(self, response: Any, kind: str) -> Any:
-        yield from json.loads(response.text)
-
-
-class CommentsSpider(PathSpider):
-    """Yields an article and its comments, the article first or last."""
-
-    name = "comments"
-    last = True
-
-    def parse(self, response: Any, kind: str) -> Any:
-        paragraphs = response.css("article p::text").getall()
-        comments = [{"text": one} for one in response.css("li::text").getall()]
-        own = {"url": response.url, "title": response.css("title::text").get(), "text": paragraphs}
-        yield from [*comments, own] if self.last else [own, *comments]
-
-
-class ArticleSpider(PathSpider):
-    """Yields an article without its URL, and then its comments."""
-
-    name = "article"
-
-    def parse(self, response: Any, kind: str) -> Any:
-        yield {"text": response.css("article p::text").getall()}
-        for one in response.css("li::text").getall():
-            yield {"text": one}
-
-
 def half_broken_extractor(html: str, url: str) -> str | None:
     """Of pages whose URL holds "new" nothing but the footer."""
     return FOOTER if "new" in url else html
@@ -365,51 +391,55 @@ class Held:
         self.held -= 1
 
 
-class InOrderSpider(PathSpider):
-    """All callbacks take as many steps, so that items come in the order of their responses."""
-
-    name = "in_order"
-
-    async def start(self) -> Any:
-        async for request in super().start():
-            yield request.replace(callback=self.parse)
+# Three hosts that print the same articles, each in other words, in random order and without a network; for crawls on
+# a server that are killed.
 
 
-class VariedSpider(InOrderSpider):
-    """Yields one item a page, or by its path each article with its own HTML and URL, or three items of one article."""
+class Hosts:
+    """A downloader middleware that answers in the place of the hosts. The lease of a crawl is a tenth as long."""
 
-    name = "varied"
+    LEASE = 6.0
 
-    def parse(self, response: Any, kind: str) -> Any:
-        if "/articles/" in response.url:
-            for number, own in enumerate(response.text.split("<hr>")):
-                yield {"url": f"{response.url}/{number}", "html": own}
-            yield {"n": 1}
-            yield {"n": 2}
-        elif "/images/" in response.url:
-            for number in range(3):
-                yield {"name": f"{response.url} {number}", "url": response.url}
-        else:
-            yield from super().parse(response, kind)
+    def __init__(self) -> None:
+        Redis.lease = self.LEASE
+
+    def process_request(self, request: Any, spider: Any = None) -> Any:
+        host, _, family = request.url.removeprefix("http://").partition("/")
+        body = "".join(f"<p>{line}</p>" for line in [*story(int(family), 10), f"{host}转载，编辑部。"])
+        body = f"<html><head><title>标题{family}</title></head><body><article>{body}</article></body></html>"
+        return HtmlResponse(request.url, body=body.encode(), request=request)
 
 
-class LargeItemsSpider(PathSpider):
-    """Yields items that bring pages of 200 kB, all at once, from ``start()`` or from small responses."""
-
-    name = "large"
-    count = 0
-    at_start = False
+class HostsSpider(PathSpider):
+    articles = 0
 
     async def start(self) -> Any:
-        for number in range(self.count):
-            if self.at_start:
-                yield self.item(number)
-            else:
-                yield scrapy.Request(self.base + self.paths[0], dont_filter=True, cb_kwargs={"number": number})
+        urls = [f"http://{host}.example/{family}" for host in "abc" for family in range(self.articles)]
+        random.shuffle(urls)
+        for url in urls:
+            yield scrapy.Request(url, cb_kwargs={"kind": "dict"})
 
-    def parse(self, response: Any, number: int) -> Any:  # type: ignore[override]
-        yield self.item(number)
 
-    def item(self, number: int) -> dict[str, Any]:
-        html = f"<!-- takes 0.02 --><article>{f'Ferry number {number} sails. ' * 20}</article>"
-        return {"url": f"http://river.example/{number}", "html": html + " " * 200_000}
+class SlowDatabase:
+    """A later pipeline that takes its time, and notes which page of the state an item is."""
+
+    async def process_item(self, item: Any) -> Any:
+        ticket = visits._current.get()
+        item["id"] = ticket.page.reservation.record.id if ticket and ticket.page and ticket.page.reservation else 0
+        await asyncio.sleep(random.random() * 0.1)
+        return item
+
+
+class WholeFeed(FileFeedStorage):
+    """A feed that is there once it is stored."""
+
+    def __init__(self, uri: str, **more: Any) -> None:
+        super().__init__(uri.replace("whole://", "file://"), **more)
+
+    def open(self, spider: Any) -> Any:
+        Path(self.path).parent.mkdir(exist_ok=True)
+        return Path(f"{self.path}.part").open("wb")
+
+    def store(self, file: Any) -> None:
+        file.close()
+        Path(f"{self.path}.part").rename(self.path)

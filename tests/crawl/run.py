@@ -2,18 +2,21 @@
 
     python -m tests.crawl.run JOB.json
 
-JOB.json: {"crawls": [{"spider", "arguments", "settings"}], "reactor": asyncio|select|none, "out": path}
+JOB.json: {"crawls": [{"spider", "arguments", "settings"}], "reactor": asyncio|select|none, "out": path}. A command of
+Scrapy prints to a file: {"command": ["crawl", …], "out": path}
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 from itemadapter import ItemAdapter
 from scrapy import signals
+from scrapy.cmdline import execute
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 
 from scrapy_neardup.state import recipe
@@ -25,6 +28,9 @@ QUIET = {"TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False, "ROBOT
 def main() -> None:
     setattr(recipe, "token_bytes", _same_bytes)  # noqa: B010  # it is imported there
     job: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    if "command" in job:
+        os.dup2(os.open(job["out"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 1)
+        execute(["scrapy", *job["command"]])
     settings = dict(QUIET)
     kind: Any = AsyncCrawlerProcess
     if job["reactor"] == "none":

@@ -40,8 +40,8 @@ def scrapy(shop: Path, forks: Forks | None, tmp_path_factory: pytest.TempPathFac
             return start_scrapy(*arguments, cwd=shop, BROWSER="true")
         out = tmp_path_factory.mktemp("command") / "out"
         job = shop / "job.json"
-        job.write_text(json.dumps({"arguments": arguments, "out": str(out)}), encoding="utf-8")
-        code, log = forks.run("tests.crawl.command", job, {"BROWSER": "true"}, timeout=100)
+        job.write_text(json.dumps({"command": arguments, "out": str(out)}), encoding="utf-8")
+        code, log = forks.run("tests.crawl.run", job, {"BROWSER": "true"}, timeout=100)
         job.unlink()
         return subprocess.CompletedProcess(arguments, code, out.read_text("utf-8"), log)
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawl.conftest import ROOT
-from tests.crawl.test_two_runs import PLYVEL
+from tests.crawl.conftest import PLYVEL, ROOT
 
 NEEDS_PLYVEL = pytest.mark.skipif(not PLYVEL, reason="no plyvel here")
 
@@ -60,9 +59,6 @@ def dies_at_every_step(folder: Path, *how: str) -> int:
         ("sqlite", "again", 5),
         # A later pipeline delivers.
         ("sqlite", "database", 12),
-        # Before and after every act.
-        pytest.param("leveldb", "every", 80, marks=[NEEDS_PLYVEL, pytest.mark.soak]),
-        pytest.param("sqlite", "every", 80, marks=pytest.mark.soak),
     ],
 )
 def test_whenever_a_crawl_dies_nothing_is_lost_and_twice_is_what_the_open_feeds_held(

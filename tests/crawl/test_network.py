@@ -53,7 +53,7 @@ def crawled(news: Site, crawl: Crawl, bad: Network, state: str, **settings: obje
 
 
 def filed(server: Server, state: str) -> Callable[[], object]:
-    return lambda: server.client.exists(f"{{neardup:{state}}}#")
+    return lambda: server.client.exists(f"{{neardup:{state}}}~#")
 
 
 def holds_together(server: Server, state: str) -> None:

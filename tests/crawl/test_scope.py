@@ -17,7 +17,7 @@ from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.urls import STORES, default_url, parse_url
-from tests.cli import make_project, run, run_scrapy, start_scrapy
+from tests.cli import make_project, run_scrapy, start_scrapy
 
 DEFAULT = "state.leveldb" if find_spec("plyvel") else "state.sqlite"
 
@@ -44,86 +44,69 @@ def place(url: str) -> Path:
     return Path(parse_url(url)[1])
 
 
-def test_a_placeholder_stands_for_an_attribute_of_the_spider() -> None:
-    for store, expected in [
+@pytest.mark.parametrize(
+    ("store", "expected"),
+    [
         ("leveldb:///data/%(name)s", "/data/news"),
         ("sqlite:///data/%(name)s-%(day)03d.sqlite", "/data/news-007.sqlite"),
         ("sqlite:///data/%(rate).1f/%(name)s", "/data/0.2/news"),
         ("sqlite:///with%20space/%(name)s", "/with space/news"),
         ("sqlite:///plain", "/plain"),
+    ],
+)
+def test_a_placeholder_stands_for_an_attribute_of_the_spider(store: str, expected: str) -> None:
+    assert parse_url(state_url(config(NEARDUP_STORE=store), named("news", day=7, rate=0.25)))[1] == expected
+
+
+NAMES = ["a/b", "..", ".", "a\\b", "../../etc", "a\0b", "a\nb", "a b", "a%2Fb", "a%b", "C:", "新闻", "a?b#c", "x."]
+
+
+def test_no_name_leads_out_of_its_directory_and_two_names_never_make_one_state() -> None:
+    for settings, parent in [
+        *((config(NEARDUP_STORE=f"sqlite:///data/{end}"), "/data") for end in ("%(name)s", "%(name)s.x", "%(name)s%%")),
+        (config(NEARDUP_STORE="leveldb:///data/%(name)s"), "/data"),
+        (config(), ""),
     ]:
-        spider = named("news", day=7, rate=0.25)
-        assert parse_url(state_url(config(NEARDUP_STORE=store), spider))[1] == expected
+        found = [place(state_url(settings, named(name))) for name in (*NAMES, "\ud800")]
+        assert len(set(found)) == len(found)
+        parents = {one.parent if parent else one.parent.parent for one in found}
+        assert parents == {Path(parent) if parent else data_directory().absolute() / "spiders"}
 
 
-NAMES = [
-    "a/b",
-    "..",
-    ".",
-    "a\\b",
-    "../../etc",
-    "a\0b",
-    "a\nb",
-    "a b",
-    "a%2Fb",
-    "a%b",
-    "C:",
-    "新闻",
-    "a?b#c",
-    "x.",
-    "\ud800",
-]
-
-
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("scheme", ["leveldb", "sqlite"])
-def test_no_name_leads_out_of_its_directory(name: str, scheme: str) -> None:
-    for template in ("%(name)s", "%(name)s.state", "%(name)s%(name)s"):
-        found = state_url(config(NEARDUP_STORE=f"{scheme}:///data/states/{template}"), named(name))
-        assert place(found).parent == Path("/data/states")
-    shared = place(state_url(config(), named(name)))
-    assert shared.parent.parent == data_directory().absolute() / "spiders"
-
-
-def test_two_names_never_make_one_state() -> None:
-    settings = config(NEARDUP_STORE="sqlite:///data/%(name)s")
-    assert len({place(state_url(settings, named(name))) for name in NAMES}) == len(NAMES)
-    assert len({place(state_url(config(), named(name))) for name in NAMES}) == len(NAMES)
-
-
-def test_a_placeholder_that_cannot_be_filled_is_refused_with_the_cure() -> None:
-    for spider, said in [
+@pytest.mark.parametrize(
+    ("spider", "said"),
+    [
         (None, "which needs the site of a spider. Name the spider with --spider NAME"),
         (named("news"), "the spider news has no site. Set that attribute"),
         (named("news", site=None), "the spider news has no site"),
         (named("news", site=""), "site is empty. Give it a value"),
         (named("news", site=print), "which cannot be part of a name. Use an attribute"),
         (named("news", site=["a"]), "which cannot be part of a name"),
-    ]:
-        with pytest.raises(SettingsError, match="NEARDUP_STORE is 'sqlite:///data/") as refused:
-            state_url(config(NEARDUP_STORE="sqlite:///data/%(site)s"), spider)
-        assert said in str(refused.value)
+    ],
+)
+def test_a_placeholder_that_cannot_be_filled_is_refused_with_the_cure(spider: Any, said: str) -> None:
+    with pytest.raises(SettingsError, match="NEARDUP_STORE is 'sqlite:///data/") as refused:
+        state_url(config(NEARDUP_STORE="sqlite:///data/%(site)s"), spider)
+    assert said in str(refused.value)
 
 
 def test_a_spider_that_begins_beside_a_state_of_the_project_is_warned(
     folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    shared = default_url(folder / ".scrapy" / "neardup")
-    begin(shared)
-    for settings, is_warned in [
-        (config(NEARDUP_SCOPE="project"), False),
-        (config(), True),
-        (config(NEARDUP_STORE="memory:"), False),
-    ]:
+    begin(default_url(folder / ".scrapy" / "neardup"))
+
+    def are_warned(settings: Config) -> bool:
         caplog.clear()
-        found = state_url(settings, named("one"))
-        assert (found == shared) is (settings.scope == "project")
-        warn_of_shared_state(settings, found)
-        assert ["this spider starts its own state" in message for message in caplog.messages] == [True] * is_warned
+        warn_of_shared_state(settings, state_url(settings, named("one")))
+        return any("this spider starts its own state" in message for message in caplog.messages)
+
+    assert [are_warned(config(**one)) for one in ({"NEARDUP_SCOPE": "project"}, {"NEARDUP_STORE": "memory:"})] == [
+        False,
+        False,
+    ]
+    assert are_warned(config())
     begin(state_url(config(), named("one")))
-    caplog.clear()
-    warn_of_shared_state(config(), state_url(config(), named("one")))
-    assert caplog.messages == []
+    assert not are_warned(config())
 
 
 def test_a_command_takes_the_only_state_there_is(folder: Path) -> None:
@@ -144,17 +127,15 @@ def test_a_command_lists_the_states_that_placeholders_have_made(scheme: str, fol
     if scheme == "leveldb":
         pytest.importorskip("plyvel")
     settings = config(NEARDUP_STORE=f"{scheme}://{folder}/%5Bx%5D/%(name)s.d/%(day)s")
-    for name, day in (("one", 1), ("two", 2)):
-        with pytest.raises((StoreError, SettingsError)):
-            find_state(None, settings)
-        begin(state_url(settings, named(name, day=day)))
-        if name == "one":
-            assert find_state(None, settings) == state_url(settings, named(name, day=day))
-            begin(state_url(settings, named("three", day=3)))
-    with pytest.raises(SettingsError, match=r"name of a spider.*States that exist") as told:
+    with pytest.raises((StoreError, SettingsError)):
         find_state(None, settings)
-    assert all(f"{name}.d/{day}" in str(told.value) for name, day in (("one", 1), ("two", 2), ("three", 3)))
-    assert "witness" not in str(told.value)
+    for name, day in (("one", 1), ("two", 2), ("three", 3)):
+        begin(url := state_url(settings, named(name, day=day)))
+        if name == "one":
+            assert find_state(None, settings) == url
+    with pytest.raises(SettingsError, match=r"name of a spider.*States that exist") as refused:
+        find_state(None, settings)
+    assert all(f"{name}.d/{day}" in str(refused.value) for name, day in (("one", 1), ("two", 2), ("three", 3)))
     assert len(states_there(settings)) == 3
 
 
@@ -165,13 +146,6 @@ def test_a_spider_that_no_project_has_is_known_by_its_name(folder: Path) -> None
     assert settings["NEARDUP_STORE"] == state_url(config(), named("two"))
     with pytest.raises(SettingsError, match="has no site"):
         settings_of(Settings({"NEARDUP_STORE": "sqlite:///data/%(site)s"}), "two")
-
-
-def test_a_state_that_is_named_needs_no_spider(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    url = f"sqlite://{folder}/one"
-    begin(url)
-    assert run("stats", "--store", url, "--json", NEARDUP_STORE="sqlite:///data/%(name)s") == 0
-    assert json.loads(capsys.readouterr().out)["pages"] == 0
 
 
 SPIDER = """
@@ -207,12 +181,8 @@ def test_commands_find_the_state_of_a_spider_of_a_project(folder: Path) -> None:
     for name in ("first", "third"):
         begin(state_url(config(), named(name)))
     for name, many in (("second", 2), ("third", 0)):
-        told = run_scrapy("stats", "--json", "--spider", name, cwd=folder)
-        assert json.loads(told.stdout)["pages"] == many, told.stderr
-    told = run_scrapy("stats", "--spider", "secnod", cwd=folder)
-    assert told.returncode == 2
-    assert "the spiders here are first, second" in told.stderr
-    told = run_scrapy("stats", cwd=folder)
-    assert told.returncode == 2
-    assert f"spiders/first/{DEFAULT}" in told.stderr
-    assert f"spiders/third/{DEFAULT}" in told.stderr
+        done = run_scrapy("stats", "--json", "--spider", name, cwd=folder)
+        assert json.loads(done.stdout)["pages"] == many, done.stderr
+    for wrong, said in ((["--spider", "secnod"], "the spiders here are first, second"), ([], "spiders/third/")):
+        done = run_scrapy("stats", *wrong, cwd=folder)
+        assert (done.returncode, said in done.stderr) == (2, True)

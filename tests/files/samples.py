@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from scrapy.exporters import BaseItemExporter, CsvItemExporter, JsonItemExporter, JsonLinesItemExporter, XmlItemExporter
+from scrapy.exporters import BaseItemExporter, CsvItemExporter, JsonItemExporter, JsonLinesItemExporter
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
@@ -46,7 +46,6 @@ FORMATS = {
     "jsonl": "feed.jsonl",
     "json": "feed.json",
     "csv": "feed.csv",
-    "xml": "feed.xml",
     "parquet": "table.parquet",
 }
 
@@ -54,7 +53,7 @@ FORMATS = {
 def packed(format: str, records: Sequence[Mapping[str, Any]] = RECORDS) -> bytes:
     """The bytes of a file of that format, not packed further."""
     file = io.BytesIO()
-    if format in ("jsonl", "json", "csv", "xml"):
+    if format in ("jsonl", "json", "csv"):
         export(EXPORTERS[format](file), records)
         return file.getvalue()
     writer = WRITERS[format](file, "")
@@ -68,7 +67,6 @@ EXPORTERS: dict[str, Callable[[io.BytesIO], BaseItemExporter]] = {
     "jsonl": lambda file: JsonLinesItemExporter(file, encoding="utf-8"),
     "json": lambda file: JsonItemExporter(file, indent=0),
     "csv": CsvItemExporter,
-    "xml": XmlItemExporter,
 }
 
 

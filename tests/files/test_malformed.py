@@ -143,10 +143,6 @@ def test_json_lines_under_the_name_of_json_are_read_as_lines(tmp_path: Path) -> 
         ("feed.json", b'[{"text": "\xd0\xcf"}]', 0, "from its start: not UTF-8"),
         ("feed.json", b"url,text", 0, "starts neither with"),
         ("feed.json", "[]".encode("utf-16"), 0, "no UTF-8 JSON.* --format"),
-        ("feed.xml", b"<items><item><a>1</a></item><item><a>2</b></item></items>", 1, "after item 1: .*mismatch"),
-        ("feed.xml", b"<items><item><a>1</a></item><item><a>2", 1, "after item 1: "),
-        ("feed.xml", b"<items><item><a>1</a></item><item><a>\x01</a></item></items>", 1, "after item 1: "),
-        ("feed.xml", b"no markup", 0, "from its start: "),
         ("feed.csv", b"a,a\n1,2\n", 0, "several columns named 'a'"),
         ("feed.csv", b",,a\n1,2,3\n", 0, "several columns without a name"),
         ("feed.csv", "标题,正文\n".encode("gb18030"), 0, "not UTF-8.*iconv"),
@@ -222,56 +218,6 @@ def test_after_a_cell_that_is_too_large_the_next_row_is_read(tmp_path: Path, mon
         read(file)
 
 
-ENTITIES = b'<!DOCTYPE i [<!ENTITY x "expanded"><!ENTITY f SYSTEM "%s">]>'
-
-
-@pytest.mark.parametrize(
-    ("item", "expected"),
-    [
-        (b"<a>1</a><b></b><c/>", {"a": "1", "b": "", "c": ""}),
-        (b"<a><value>1</value><value></value></a>", {"a": ["1", ""]}),
-        (b"<a><value><value>1</value></value></a>", {"a": [["1"]]}),
-        (b"<a>\n  <b>1</b>\n <c>2</c></a>", {"a": {"b": "1", "c": "2"}}),
-        (b"<t>1</t><t>2</t><t>3</t>", {"t": ["1", "2", "3"]}),
-        (b"<t><value>1</value></t><t>2</t>", {"t": [["1"], "2"]}),
-        (b"<a>The <b>old</b> ferry</a>", {"a": "The old ferry"}),
-        (b"<a>x<!-- no part --><?nor this?>y</a><!-- nor -->", {"a": "xy"}),
-        (b"<a>&lt;p&gt; &amp; &#28193;</a>", {"a": "<p> & \u6e21"}),
-        (b"<a><![CDATA[<p>]]></a>", {"a": "<p>"}),
-        (b'<n:a xmlns:n="urn:n">1</n:a>', {"a": "1"}),
-        (b"", {}),
-    ],
-)
-def test_fields_of_xml(tmp_path: Path, item: bytes, expected: dict[str, Any]) -> None:
-    file = tmp_path / "feed.xml"
-    file.write_bytes(b"<!-- a feed --><items>\n<item>" + item + b"</item>\n<!-- x --><item/>\n</items>")
-    assert fields(read(file)) == [expected, {}]
-
-
-def test_xml_declares_its_encoding_and_attributes_of_a_record_are_fields(tmp_path: Path) -> None:
-    file = tmp_path / "feed.xml"
-    text = '<?xml version="1.0" encoding="GBK"?><rows><row id="1" text="渡口"/><row id="2"><text>桥</text></row></rows>'
-    file.write_bytes(text.encode("gb18030"))
-    assert fields(read(file)) == [{"id": "1", "text": "渡口"}, {"id": "2", "text": "桥"}]
-
-
-def test_xml_resolves_no_entities_and_names_them(tmp_path: Path) -> None:
-    secret = tmp_path / "secret"
-    secret.write_text("not to be read")
-    file = tmp_path / "feed.xml"
-    file.write_bytes(
-        ENTITIES % secret.as_uri().encode()
-        + b"<i><r><a>1&x;</a></r><r><a><b>&f;</b></a></r><r>loose</r><r><a/>tail</r><r><a>2</a></r></i>"
-    )
-    assert summaries(read(file)) == [
-        (1, "malformed", "the entity &x; is not resolved", b"<r><a>1&x;</a></r>"),
-        (2, "malformed", "the entity &f; is not resolved", b"<r><a><b>&f;</b></a></r>"),
-        (3, "malformed", "text outside of a field", b"<r>loose</r>"),
-        (4, "malformed", "text outside of a field", b"<r><a/>tail</r>"),
-        (5, {"a": "2"}),
-    ]
-
-
 def test_values_of_parquet(tmp_path: Path) -> None:
     noon = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
     table = pa.table(
@@ -322,7 +268,7 @@ def test_a_table_of_parquet_that_is_broken_in_its_middle_is_read_until_there(tmp
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
-@pytest.mark.parametrize("name", ["feed.jsonl", "feed.json", "feed.csv", "feed.xml"])
+@pytest.mark.parametrize("name", ["feed.jsonl", "feed.json", "feed.csv"])
 def test_a_packed_file_that_breaks_off_is_named(tmp_path: Path, name: str, suffix: str) -> None:
     file = tmp_path / f"{name}{suffix}"
     format = name.partition(".")[2]

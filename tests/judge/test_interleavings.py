@@ -18,6 +18,7 @@ import pytest
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge import remote
 from scrapy_neardup.judge.in_flight import Blocked
+from scrapy_neardup.server.claims import pack
 from scrapy_neardup.server.layout import lease_name
 from scrapy_neardup.server.program import Program
 from tests.judge.test_shared import Crawler, Opening, page
@@ -38,7 +39,7 @@ class Gate:
     is_dead: bool = False
 
     def __post_init__(self) -> None:
-        send = self.crawler.link._run
+        send = self.crawler.link.run
 
         async def gated(program: Program) -> list[Any]:
             if not self.is_open:
@@ -53,7 +54,7 @@ class Gate:
             finally:
                 self.passing -= 1
 
-        self.crawler.link._run = gated  # type: ignore[method-assign]
+        self.crawler.link.run = gated  # type: ignore[method-assign]
 
     def step(self) -> None:
         """Let one program through; one that nobody waits for any more does not count."""
@@ -120,7 +121,7 @@ async def played(opening: Opening, plan: Sequence[str], trouble: tuple[int, str,
             if at == step:
                 leases = gates[whose].crawler.store.leases
                 client = client_of(gates[whose].crawler.store)
-                client.delete(*(leases._link.prefix + lease_name(crawl) for crawl in leases.crawls))
+                client.delete(*(leases._link.prefix + lease_name(pack(crawl)) for crawl in leases.crawls))
                 if what == "kill":
                     leases.crawls.clear()
                     gates[whose].is_dead = True

@@ -90,7 +90,7 @@ async def test_verdicts_are_the_same_while_a_state_moves(
         assert kinds.count(Kind.UNIQUE) == 3
         assert kinds.count(Kind.DUPLICATE) == 57
         assert one.store.pages == 60
-        assert one.link.breaks + two.link.breaks > 0
+        assert one.store.kv.link.breaks + two.store.kv.link.breaks > 0
         assert one.lost == two.lost == []
         ended((one, two))
     assert told.count("gone") == told.count("back")
@@ -186,8 +186,8 @@ async def test_a_page_that_is_gone_without_a_break_is_taken_for_one_that_others_
 
 @as_redis_does
 async def test_a_crawl_waits_for_a_server_that_lacks_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapy_neardup.server.asynchronous.PAUSES", (0.05,))
-    monkeypatch.setattr("scrapy_neardup.server.asynchronous._LATER", 0.1)
+    monkeypatch.setattr("scrapy_neardup.server.connection.TRIES", 1)
+    monkeypatch.setattr("scrapy_neardup.server.connection._PAUSE", 0.05)
     told = Told()
     with running() as server:
         async with Opening(server, told)() as crawler:

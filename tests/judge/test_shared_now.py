@@ -162,7 +162,7 @@ def test_a_page_after_a_failure_is_judged(url: str, redis_server: Server, monkey
         assert now.judge(page(1, "b"), sealed=True).headline == "unique"
     state = url.rpartition("=")[2].encode()
     assert list(redis_server.client.scan_iter(match=b"{neardup:" + state + b"}p*", count=1000)) == []
-    assert not redis_server.client.exists(b"{neardup:" + state + b"}w")
+    assert not redis_server.client.exists(b"{neardup:" + state + b"}~w")
 
 
 async def _fails(judgement: RemoteJudgement) -> None:

@@ -7,7 +7,6 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
 
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.export import PageEntry
@@ -17,7 +16,7 @@ from scrapy_neardup.state.layout import pack_seen, url_key
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from tests.report.recount import copies, filled, large_state, small_states
+from tests.report.recount import copies, filled, large_state
 from tests.state.clock import HOUR, Clock
 
 LAST = 2**64 - 1
@@ -148,14 +147,9 @@ def compare(pages: list[PageEntry]) -> None:
     assert (found.groups, found.largest_group) == (sum(size > 1 for size in sizes), max(sizes, default=0))
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # the first one reads the table of all characters
-@given(small_states())
-def test_the_numbers_of_any_state(pages: list[PageEntry]) -> None:
-    compare(pages)
-
-
-def test_the_numbers_of_a_larger_state() -> None:
-    compare(large_state(1500, 40))
+@pytest.mark.parametrize("many", [0, 1, 7, 40, 1500])
+def test_the_numbers_of_a_state(many: int) -> None:
+    compare(large_state(many, 1 + many // 30))
 
 
 def test_a_copy_that_stands_for_its_group_is_no_variant() -> None:

@@ -7,8 +7,6 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import strategies as st
-
 from scrapy_neardup.maintenance.export import PageEntry
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.report.data import COPIES, PASSED
@@ -53,63 +51,33 @@ def filled(pages: list[PageEntry], recipe: dict[str, Any] | None = None) -> Page
     return store
 
 
-_shares = st.integers(0, 10_000).map(lambda share: share / 10_000)
-_told = st.builds(
-    Evidence,
-    st.sampled_from(LIKENESSES),
-    st.just(0),
-    _shares,
-    _shares,
-    st.integers(0, 10**6),
-    st.text(max_size=5),
-    st.lists(st.text(max_size=5), max_size=2).map(tuple),
-    st.sampled_from(["", "开航了。第一班船是空的。", "All swam. None sank."]),
-)
-
-
-@st.composite
-def small_states(draw: st.DrawFn) -> list[PageEntry]:
-    """A few pages: originals, copies of them and of pages that are gone, pages unjudged, rows of listings."""
-    ids = sorted(draw(st.lists(st.integers(1, 2**64 - 1), unique=True, max_size=8)))
-    kinds = [draw(st.sampled_from(["original", "copy", "unjudged", "row"])) for _ in ids]
-    originals = [id for id, kind in zip(ids, kinds, strict=True) if kind == "original"]
-    gone = [id for id in (7, 2**63) if id not in ids]
-    hosts = ["https://a.example/{}", "http://www.b.example/{}", "{}", "http://[{}", "https://c.example/{}"]
-    found = []
-    for id, kind in zip(ids, kinds, strict=True):
-        record = Record(id, draw(st.sampled_from(hosts)).format(id), id, float(kind == "original"))
-        if kind == "copy":
-            record = replace(record, original=draw(st.sampled_from(originals + gone)), similarity=draw(_shares))
-        if kind == "row":
-            record = replace(record, sketch=row_mark(draw(st.integers(0, 2**64 - 1))))
-        evidence = draw(st.none() | _told)
-        if evidence is not None and draw(st.booleans()):
-            evidence = replace(evidence, like=draw(st.sampled_from([*ids, *gone])))
-        found.append(PageEntry(record, draw(st.sampled_from([0, BEGIN, 2**32 - 1])), evidence))
-    return found
+#: URLs with and without a site.
+_URLS = ("https://site{site}.example/{n}", "http://www.site{site}.example/{n}", "item {n}", "http://[{n}")
 
 
 def large_state(pages: int, sites: int, seed: int = 1) -> list[PageEntry]:
-    """Pages of many sites, a third of them copies; of some originals there are many, and some are gone."""
+    """Pages of many sites: originals, a third copies, also of pages that are gone, unjudged pages, rows of listings."""
     dice = random.Random(seed)
     originals: list[int] = [999]
     found = []
     for number in range(pages):
         id = (BEGIN + 600 * number) * SECOND
-        url = f"https://site{min(dice.randrange(sites), dice.randrange(sites))}.example/{number}"
+        shape = _URLS[min(3, dice.randrange(40))] if number % 9 == 0 else _URLS[0]
+        url = shape.format(site=min(dice.randrange(sites), dice.randrange(sites)), n=number)
         evidence = Evidence(
             dice.choice(LIKENESSES), 0, round(dice.random(), 4), 0.9, dice.randrange(5000), f"T {number}"
         )
         if dice.random() < 0.33:
             original = originals[int(len(originals) * dice.random() ** 3)]
             record = Record(id, url, original, round(dice.random(), 4))
+        elif dice.random() < 0.05:
+            record = Record(id, url, id, 0.0, sketch=row_mark(number) if number % 2 else b"")
         else:
-            record = Record(id, url, id, float(dice.random() < 0.95))
+            record = Record(id, url, id, 1.0)
             evidence = replace(evidence, like=dice.choice(originals) if dice.random() < 0.5 else 0)
-            originals += [id] if record.similarity else []
-        found.append(
-            PageEntry(record, evidence=evidence if dice.random() < 0.8 else None, seen=BEGIN + dice.randrange(10**8))
-        )
+            originals.append(id)
+        seen = dice.choice([0, BEGIN + dice.randrange(10**8)])
+        found.append(PageEntry(record, evidence=evidence if dice.random() < 0.8 else None, seen=seen))
     return found
 
 

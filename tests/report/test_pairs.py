@@ -120,6 +120,7 @@ def test_a_page_that_passed_is_beside_the_one_that_it_is_like() -> None:
     first = state.add("https://a.example/", evidence=Evidence(text=FERRY))
     state.add("https://b.example/", evidence=Evidence("excerpt", first, 0.31, 0.99, text="船票仍是两块钱。"))
     (found,) = gather(state.store).pairs
+    assert found.original is not None
     assert (found.kind, found.copy, found.page.kind, found.original.url) == (
         *("excerpt", False),
         *("original", "https://a.example/"),

@@ -19,14 +19,14 @@ import pytest
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.verify import check as check_state
-from scrapy_neardup.server.asynchronous import AsyncLink, NoAnswer
-from scrapy_neardup.server.claims import PendingPage
-from scrapy_neardup.server.counting import pack_notes, unpack_notes
+from scrapy_neardup.server.asynchronous import AsyncLink
+from scrapy_neardup.server.claims import pack, pending_page
+from scrapy_neardup.server.connection import Link
 from scrapy_neardup.server.engine import Redis
-from scrapy_neardup.server.layout import level_of, pending_name
+from scrapy_neardup.server.layout import STREAM, level_of, pending_name
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.store import RedisStore, SharedJournal
-from scrapy_neardup.server.transaction import Note
+from scrapy_neardup.server.transaction import Note, pack_notes, unpack_notes
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.journal import UnsealedPages
@@ -195,7 +195,7 @@ def test_a_state_that_is_refused_was_not_touched_though_a_crawl_in_it_is_no_more
     one = opening()
     crawl = one.begin("one")
     program = one.kv.link.program()
-    PendingPage.make(Record(one.new_id(), URL, 7, 1.0, (5,), b"sketch"), crawl, one.hashes).register(program)
+    program.register(pending_page(Record(one.new_id(), URL, 7, 1.0, (5,), b"sketch"), crawl, one.hashes))
     one.kv.link.run(program)
     stops(one)
     time.sleep(1.5 * one.leases.seconds)
@@ -204,7 +204,7 @@ def test_a_state_that_is_refused_was_not_touched_though_a_crawl_in_it_is_no_more
         opening()
     assert not one.leases.is_held_by_others(crawl)
     client = client_of(one)
-    assert client.hlen(one.kv.link.prefix + pending_name(crawl)) == 1
+    assert client.hlen(one.kv.link.prefix + pending_name(pack(crawl))) == 1
 
 
 def test_a_lease_is_renewed_again_after_an_error_that_nobody_foresaw(
@@ -293,7 +293,7 @@ def test_pages_that_were_filed_when_there_were_fewer_are_found(opening: Open, mo
     early = put(store, URL, 7)
     assert level_of(10) != level_of(1_000_000) != level_of(100_000_000)
     for pages in (1_000_000, 100_000_000, 10):
-        monkeypatch.setattr(store.kv, "_pages", pages)
+        monkeypatch.setattr(store.kv, "known_pages", pages)
         monkeypatch.setattr(RedisStore, "pages", pages)
         put(store, f"{URL}?{pages}", 7)
     monkeypatch.undo()
@@ -359,9 +359,9 @@ def test_a_crawler_that_is_killed_leaves_what_it_counted(opening: Open) -> None:
 @pytest.mark.parametrize("site", ["", "river.example", "例子.测试", "lone\udc80surrogate"])
 def test_what_is_told_of_a_page_comes_back(site: str) -> None:
     def told(note: Note) -> tuple[object, ...]:
-        return (note.sentences if note.sentences is None else note.sentences.tolist(), note.site, note.yes)
+        return (note.sentences if note.sentences is None else note.sentences.tolist(), *note[1:])
 
-    other = [Note(SENTENCES[1:], site, yes=True)] * 2
+    other = [Note(SENTENCES[1:], site, True, 77)] * 2
     for sentences in (SENTENCES, SENTENCES[:0]):
         notes = [Note(None, site, True), Note(sentences, site, False), Note(None, "b.example", False), *other]
         entry = pack_notes(b"12345678", notes)
@@ -372,10 +372,10 @@ def test_what_is_told_of_a_page_comes_back(site: str) -> None:
 
 def test_what_is_told_and_cannot_be_read_is_damage(opening: Open) -> None:
     one = opening()
-    client_of(one).xadd(one.kv.link.prefix + b"+", {b"n": b"short"})
+    client_of(one).xadd(one.kv.link.prefix + STREAM, {b"n": b"short"})
     with pytest.raises(StoreDamaged, match="counted sentences of a page"):
         opening()
-    client_of(one).delete(one.kv.link.prefix + b"+")
+    client_of(one).delete(one.kv.link.prefix + STREAM)
 
 
 # Servers that say no
@@ -496,20 +496,23 @@ def test_a_port_and_tls_with_a_certificate(tmp_path: Path) -> None:
             assert asyncio.run(pages_of(store.location)) == store.pages
             put(store, f"{URL}?{url}")
             close_store(store)
-        assert server.client.get(b"{neardup:a}#") == b"2"
+        assert server.client.get(b"{neardup:a}~#") == b"2"
         with pytest.raises(StoreError, match="does not answer"):
             open_store(trusted.partition("&")[0], RECIPE)
 
 
 async def pages_of(location: str) -> int:
-    link = AsyncLink(location)
+    connection = Link(location)
+    link, program = AsyncLink(connection), connection.program()
+    program.count()
     try:
-        return int((await link.send(Program.count))[1] or 0)
+        return int((await link.run(program))[1] or 0)
     finally:
         await link.close()
+        connection.close()
 
 
-async def test_what_a_loop_sends_is_sent_once_where_that_matters_and_else_again(tmp_path: Path) -> None:
+async def test_what_a_loop_sends_is_sent_again(tmp_path: Path) -> None:
     """To a server that takes programs and never answers."""
     taken: list[bytes] = []
 
@@ -522,13 +525,9 @@ async def test_what_a_loop_sends_is_sent_once_where_that_matters_and_else_again(
         writer.close()
 
     async with await asyncio.start_unix_server(deaf, tmp_path / "s"):
-        link = AsyncLink(f"unix://{tmp_path}/s?db=0&state=a")
-        program = link.program()
-        program.count()
-        with pytest.raises(NoAnswer):
-            await link.run_once(program)
-        assert len(taken) == 1
+        connection = await asyncio.to_thread(Link, f"unix://{tmp_path}/s?db=0&state=a")
+        link = AsyncLink(connection)
         with pytest.raises(StoreError, match="does not answer"):
-            await link.run(program)
-        assert len(taken) == 1 + 4
+            await link.run(connection.program())
+        assert len(taken) == 1 + 3
         await link.close()

@@ -1,4 +1,4 @@
-"""Exact counts: equal to a naive dictionary, added up from parts, and the same verdicts as counts of fixed size."""
+"""Exact counts: equal to a naive dictionary, and the same verdicts as counts of fixed size."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scrapy_neardup.batch.counts import MOST, ExactCounts
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Kind
 from scrapy_neardup.state.boilerplate import Counts, CountsOfSite, PageCounts
-from scrapy_neardup.state.exact_counts import MOST, ExactCounts
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.sentence_counts import Sentences
 from tests.build import make_detector, page, story
@@ -46,15 +46,6 @@ def test_every_sentence_of_every_site_is_counted(noted: list[tuple[str, list[int
     assert CountsOfSite(counts, SITES[0], OPEN).pages() == min(MOST, total)
 
 
-def test_nothing_is_forgotten() -> None:
-    exact, fixed = ExactCounts(), Counts()
-    for counts in (exact, fixed):
-        for sentences in (array(7), np.arange(100, 300_000, dtype=np.uint32), array(7)):
-            counts.note(sentences, SITES[0], OPEN, everywhere=True)
-    assert exact.stood_on(array(7), SITES[0], OPEN).tolist() == [2]
-    assert fixed.stood_on(array(7), SITES[0], OPEN).tolist() == [1]
-
-
 def test_a_version_that_is_replaced_stays_in_the_state() -> None:
     store = memory_state({})
     store.use_exact_counts(ExactCounts())
@@ -76,23 +67,6 @@ def test_a_sentence_is_boilerplate_everywhere_after_some_36_sites() -> None:
         counts.note(array(1), f"{number}.example", OPEN, everywhere=True)
     assert counts.is_common(array(1, 2), "new.example", OPEN).tolist() == [True, False]
     assert counts.is_own(array(1, 2), "new.example", OPEN).tolist() == [False, False]
-
-
-@settings(deadline=None)
-@given(pages, st.integers(0, 60))
-def test_the_counts_of_parts_are_added_up(noted: list[tuple[str, list[int], bool]], cut: int) -> None:
-    whole, *parts = ExactCounts(), ExactCounts(), ExactCounts()
-    for number, (site, sentences, is_original) in enumerate(noted):
-        for counts in (whole, parts[number >= cut]):
-            counts.note(array(*sentences), site, OPEN, everywhere=is_original)
-    numbers, sentences_bits = parts[1].numbers, parts[1].bits
-    assert isinstance(numbers, dict)
-    assert isinstance(sentences_bits, dict)
-    for number, count in numbers.items():
-        parts[0].add([number], count)
-    for sentence, bits in sentences_bits.items():
-        parts[0].add_bits([sentence], bits)
-    assert (parts[0].numbers, parts[0].bits) == (whole.numbers, whole.bits)
 
 
 def share(pages: int, forms: range, counts: PageCounts) -> float:

@@ -1,0 +1,171 @@
+"""Exact boilerplate counts: a number for every sentence of every site, without a limit of memory.
+
+They count the same pages as ``boilerplate.Counts``, so both give nearly the same verdicts. But they do not depend on
+the order of the pages, and the counts of two sets of pages can be added. So an archive can be counted in parts.
+
+A page counts once: only the first version of a URL is noted, and pages are never rolled back here.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.state.boilerplate import (
+    ALL_PAGES,
+    COMMON_BITS,
+    COMMON_HERE,
+    LEAST_PAGES,
+    PageCounts,
+    number_of_site,
+    site_bit,
+)
+from scrapy_neardup.state.sentence_counts import Sentences
+
+Hashes = npt.NDArray[np.uint64]
+_NO_HASHES = np.zeros(0, np.uint64)
+#: A page asks for no more of the count of a sentence than this.
+MOST = COMMON_HERE
+#: Pages of a site in a block. Two blocks tell how many of its last pages are forms: a full one, and the next.
+_BLOCK = 512
+
+
+class CountTable:
+    """Counts by hash. It lists every hash that was looked up.
+
+    Expected hashes stand in an array, which takes little memory; others in a dictionary.
+    """
+
+    def __init__(self, expected: Hashes = _NO_HASHES) -> None:
+        """``expected``: hashes in ascending order."""
+        self._expected = expected
+        #: The counts of the expected hashes; then one that is never used.
+        self.counts = np.zeros(len(expected) + 1, np.uint32)
+        self._others: dict[int, int] = {}
+        self._begun: tuple[npt.NDArray[np.uint32], dict[int, int]] = self.counts, {}
+
+    def get(self, hashes: Hashes) -> npt.NDArray[np.uint32]:
+        """Return the count of each hash; 0 for an unknown one."""
+        places = self._places(hashes)
+        found = self.counts[places]
+        for at in np.flatnonzero(places == len(self._expected)):
+            found[at] = self._others.setdefault(int(hashes[at]), 0)
+        return found
+
+    def change(self, hashes: Hashes, change: np.ufunc, by: npt.NDArray[np.uint32] | np.uint32) -> None:
+        """Change the counts of different hashes, each by its own number or all by one: add it, or set its bits."""
+        places, by = self._places(hashes), np.broadcast_to(by, len(hashes))
+        is_expected = places < len(self._expected)
+        places = places[is_expected]
+        self.counts[places] = change(self.counts[places], by[is_expected])
+        for hash, one in zip(hashes[~is_expected].tolist(), by[~is_expected].tolist(), strict=True):
+            self._others[hash] = int(change(self._others.get(hash, 0), one))
+
+    def begin(self, hashes: Hashes, counts: npt.NDArray[np.uint32]) -> None:
+        """Begin with these counts."""
+        self.change(hashes, np.add, counts)
+        self._begun = self.counts.copy(), dict(self._others)
+
+    def added(self) -> tuple[Hashes, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return all hashes, their counts of now, and those of the beginning."""
+        (begun, others), hashes = self._begun, np.fromiter(self._others, np.uint64, len(self._others))
+        now = np.concatenate((self.counts[:-1], np.fromiter(self._others.values(), np.uint32, len(self._others))))
+        before = np.concatenate((begun[:-1], np.array([others.get(one, 0) for one in self._others], np.uint32)))
+        return np.concatenate((self._expected, hashes)), now.astype(np.int64), before.astype(np.int64)
+
+    def _places(self, hashes: Hashes) -> npt.NDArray[np.intp]:
+        """Return the place of each hash in ``counts``: the last one for hashes that are not expected."""
+        places = np.searchsorted(self._expected, hashes)
+        if len(self._expected):
+            found = self._expected[np.minimum(places, len(self._expected) - 1)] == hashes
+            places[~found] = len(self._expected)
+        return places
+
+
+class ExactCounts(PageCounts):
+    """``numbers``: pages by the number of a sentence on a site. ``bits``: the sites of a sentence, as bits.
+
+    ``forms``: pages of a site, and forms among them, by number.
+    """
+
+    def __init__(self, numbers: Hashes = _NO_HASHES, sentences: Hashes = _NO_HASHES) -> None:
+        """See ``CountTable`` for expected hashes."""
+        self.numbers = CountTable(numbers)
+        self.bits = CountTable(sentences)
+        self.forms: dict[int, int] = {}
+
+    def note(
+        self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool, page: int | None = None
+    ) -> bool:
+        sentences = np.unique(sentences)
+        numbers = _numbers_on_site(np.concatenate((sentences, ALL_PAGES)), site, hashes)
+        self.numbers.change(numbers, np.add, np.uint32(1))
+        if everywhere:
+            self.bits.change(sentences.astype(np.uint64), np.bitwise_or, np.uint32(1 << site_bit(site, hashes)))
+        return True
+
+    def note_form(self, site: str, hashes: Keyed, *, in_form: bool) -> None:
+        number = number_of_form_pages(site, hashes)
+        pages = self.forms.get(number, 0)
+        self.forms[number] = pages + 1
+        if in_form:
+            forms = _forms(site, pages // _BLOCK, hashes)
+            self.forms[forms] = self.forms.get(forms, 0) + 1
+
+    def stood_on(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.uint16]:
+        return np.minimum(self.numbers.get(_numbers_on_site(sentences, site, hashes)), MOST).astype(np.uint16)
+
+    def stood_anywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+        return count_bits(self.bits.get(sentences.astype(np.uint64)))
+
+    def is_common_everywhere(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
+        return self.stood_anywhere(sentences) >= COMMON_BITS
+
+    def share_of_forms(self, site: str, hashes: Keyed) -> float:
+        """See ``PageCounts``. The last pages are those of the last full block and of the one begun after it."""
+        pages = self.forms.setdefault(number_of_form_pages(site, hashes), 0)
+        if pages < LEAST_PAGES:
+            return 0.0
+        forms = sum(self.forms.setdefault(one, 0) for one in numbers_of_forms(site, pages, hashes))
+        return forms / (pages - _BLOCK * _last_blocks(pages).start)
+
+
+def count_bits(values: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
+    """Return how many bits of each value are set."""
+    found: npt.NDArray[np.uint16] = (
+        np.unpackbits(values.view(np.uint8)).reshape(len(values), 32).sum(1, dtype=np.uint16)
+    )
+    return found
+
+
+def _numbers_on_site(sentences: Sentences, site: str, hashes: Keyed) -> Hashes:
+    return numbers_on_sites(sentences, np.uint64(number_of_site(site, hashes)), hashes)
+
+
+def numbers_on_sites(sentences: Sentences, sites: np.uint64 | Hashes, hashes: Keyed) -> Hashes:
+    """Return the numbers of sentences, each on its site; ``sites``: see ``number_of_site``."""
+    return hashes.numbers(sentences.astype(np.uint64) ^ sites)
+
+
+@lru_cache(maxsize=1000)
+def number_of_form_pages(site: str, hashes: Keyed) -> int:
+    """Return the number of a counter: pages of a site that were compared with its forms."""
+    return hashes.of(f"form pages {site}")
+
+
+def numbers_of_forms(site: str, pages: int, hashes: Keyed) -> list[int]:
+    """Return the numbers that count the last forms of a site; ``pages``: what ``number_of_form_pages`` counts."""
+    return [_forms(site, block, hashes) for block in _last_blocks(pages)]
+
+
+def _last_blocks(pages: int) -> range:
+    return range(max(0, pages // _BLOCK - 1), pages // _BLOCK + 1)
+
+
+@lru_cache(maxsize=1000)
+def _forms(site: str, block: int, hashes: Keyed) -> int:
+    """Return the number that counts the forms among a block of these pages."""
+    return hashes.of(f"forms {site} {block}")

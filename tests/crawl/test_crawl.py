@@ -1,0 +1,325 @@
+"""Whole crawls of a small site: kinds of items and reactors, several items of one response, items that are lost."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_neardup.maintenance.scan import statistics
+from scrapy_neardup.maintenance.tables import CRAWLS
+from scrapy_neardup.report.gather import gather
+from scrapy_neardup.state.opening import close_store, open_snapshot, open_store
+from tests.build import article_text
+from tests.cli import start_scrapy
+from tests.crawl.conftest import ADDONS, NEWS, ONE_BY_ONE, Crawl, Result, Site
+from tests.crawl.engineless import crawl_items
+from tests.crawl.pages import article, html, text
+
+Run = Callable[..., list[Result]]
+
+PIPELINE_ALONE = {"ADDONS": {}, "ITEM_PIPELINES": {"scrapy_neardup.NearDupPipeline": 300}}
+SLUGS = ["bridge-zh", "tea-zh", "kelp-en", "metro-zh", "goats-en", "snow-zh", "tram-en", "honey-zh"]
+MANY = {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}
+
+
+def job(site: Site, paths: list[str], spider: str = "PathSpider", settings: Any = None, **arguments: Any) -> Any:
+    """A crawl that ``run`` runs beside others."""
+    given = {"base": site.base, "paths": paths, **arguments}
+    return {"spider": spider, "arguments": given, "settings": {"ADDONS": ADDONS, **ONE_BY_ONE, **(settings or {})}}
+
+
+# Kinds of items
+
+
+@pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
+def test_each_kind_of_item_is_judged_by_its_own_response(site: Site, crawl: Crawl, reactor: str) -> None:
+    """An earlier pipeline replaces the items of the copies."""
+    for name in SLUGS[:5]:
+        site.content |= {f"/{name}": html(name), f"/copy/{name}": html(name, "Sent in by a reader.")}
+    paths = sorted(site.content, key=lambda path: path.startswith("/copy"))
+    earlier, kinds = {"tests.crawl.project.ReplaceCopies": 100}, ["dict", "dataclass", "attrs", "pydantic", "Item"]
+    more: dict[str, Any] = {"ITEM_PIPELINES": earlier, "CONCURRENT_REQUESTS": 8, "reactor": reactor}
+    result = crawl([*paths, "/missing"], kinds=kinds, **more)
+    assert (result.count("duplicate"), result.count("unique")) == (5, 5)
+    assert sorted(path.rpartition("/")[2] for path in result.paths) == sorted([*SLUGS[:5], "missing"])
+    assert result.count("unjudged/http_error") == 1  # the errback's item must not be judged by the error page
+    assert "Traceback" not in result.log
+
+
+def test_the_pipeline_alone_judges_items_that_bring_their_text_or_html(crawl: Crawl) -> None:
+    items = [
+        {"url": "http://a.example/1", "text": text("bridge-zh")},
+        {"url": "http://b.example/2", "html": html("bridge-zh")},
+        {"url": "http://b.example/3", "text": text("tea-zh").split("\n")},
+        {"url": "http://c.example/4", "html": html("tea-zh")},
+        {"url": "http://d.example/5", "text": text("kelp-en")},
+    ]
+    result = crawl(spider="OwnContentSpider", items=items, CONCURRENT_ITEMS=1, **PIPELINE_ALONE)
+    assert result.urls == ["http://a.example/1", "http://b.example/3", "http://d.example/5"]
+
+
+def test_fields_of_other_names_are_read_where_the_setting_says_and_their_lack_has_one_cure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    items = [{"link": f"http://a.example/{n}", "content": text("bridge-zh")} for n in range(2)]
+    fields = {"NEARDUP_FIELDS": {"url": "link", "text": "content"}}
+    assert crawl_items(*items, NEARDUP_STORE="memory:", **fields).items == items[:1]
+    bare = [{"url": f"http://a.example/{n}", "price": n} for n in range(3)]
+    result = crawl_items(*bare, NEARDUP_STORE="memory:")
+    assert (result.items, result.count("unjudged/no_content")) == (bare, 3)
+    assert caplog.text.count("NEARDUP_FIELDS") == 1
+    assert "http://a.example/0" in caplog.text
+
+
+def test_a_request_opts_out_by_meta_and_a_crawl_by_a_setting(site: Site, run: Run) -> None:
+    site.content |= dict.fromkeys(("/a", "/b", "/c"), html("bridge-zh"))
+    memory: dict[str, Any] = {"NEARDUP_STORE": "memory:"}
+    both = (memory, {"NEARDUP_ENABLED": False})
+    result, off = run(*(job(site, ["/a", "/b", "/c"], settings=one, optout=["/b"]) for one in both))
+    assert (result.paths, result.count("opted_out"), result.count("pages")) == (["/a", "/b"], 1, 2)
+    assert (len(off.items), off.count("pages")) == (3, 0)
+
+
+def test_settings_without_a_scrapy_cfg_do_not_switch_it_off(site: Site, crawl: Crawl, tmp_path: Path) -> None:
+    """As under scrapyd or in a container: Scrapy has no data directory there, and says NotConfigured."""
+    env = {"SCRAPY_SETTINGS_MODULE": "tests.crawl.pages"}
+    site.content |= {"/a": html("bridge-zh"), "/b": html("bridge-zh", "Copied.")}
+    result = crawl(["/a", "/b"], env=env)
+    assert (result.paths, result.count("duplicate")) == (["/a"], 1)
+    assert "There is no scrapy.cfg" in result.log
+    assert f"the state is kept in {tmp_path / '.scrapy' / 'neardup'}" in result.log
+    assert crawl(["/a", "/b"], env=env).items == []
+    done = start_scrapy("neardup", "stats", "--json", cwd=tmp_path, **env)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["pages"] == 2
+
+
+def test_an_item_class_without_the_field_closes_the_crawl_with_the_cure(site: Site, crawl: Crawl) -> None:
+    site.content |= {f"/{n}": html("bridge-zh", f"Copy {n}.") for n in range(9)}
+    result = crawl([f"/{n}" for n in range(9)], kinds=["untaggable"], DROP_DUPLICATES=False)
+    assert result.stats["finish_reason"] == "neardup_no_tag_field"
+    assert result.log.count("neardup = scrapy.Field()") == 1
+    assert len(result.items) == result.stats["response_received_count"]
+
+
+def test_no_url_title_or_sentence_of_a_page_forges_a_line_of_the_log_or_steers_a_terminal(crawl: Crawl) -> None:
+    forged = "2026-01-01 00:00:00 [scrapy] ERROR: forged"
+    evil = f"http://a.example/\x1b[2J\r\n{forged}\x85\u2028{forged}\u202egnp\x9b2J\ud800"
+    account = f"http://mp.weixin.qq.com/s?__biz=%1b[2J%0a{forged.replace(' ', '%20')}&mid="
+    items = [
+        {"url": f"{evil}1", "title": evil, "text": article_text(1)},
+        {"url": f"{evil}2", "title": evil, "text": article_text(1, 1)},
+        {"url": f"{evil}3", "text": "\x1b[2J"},
+        {"url": f"{evil}4"},
+        *({"url": f"{account}{n}", "title": f"{n} {evil}", "text": f"{article_text(2)} {evil}"} for n in range(9)),
+    ]
+    result = crawl(None, "OwnContentSpider", items=items)
+    kinds = ("unique", "duplicate", "unjudged/too_short", "unjudged/no_content", "suspicious_drops/titles")
+    assert [result.count(kind) for kind in kinds] == [2, 9, 1, 1, 1]
+    for said in ("is a copy of", "unjudged (too_short):", "unjudged (no_content):"):
+        assert f"{said} http://a.example/\\x1b[2J" in result.log
+    assert "pages of mp.weixin.qq.com \\x1b[2J" in result.log
+    assert "Dropped:" not in result.log, "Scrapy would print the page"
+    assert not [line for line in re.split(r"[\n\x85\u2028]", result.log) if line.startswith(forged)]
+    assert not set(result.log) & set("\x1b\x9b\x85\u2028\u202e\ud800\r")
+    ours = [line for line in result.log.split("\n") if "[scrapy_neardup" in line]
+    assert len(ours) > 12
+    assert all(line.isprintable() for line in ours)
+
+
+# Several items of one response
+
+
+def test_an_article_and_its_comments_come_once(site: Site, run: Run, tmp_path: Path) -> None:
+    """Whether the article comes first or last; without a URL it keeps that of its page when comments come."""
+    remarks = [line for slug in ("kelp-en", "chess-en") for line in article(slug)[1]]
+
+    def page(slug: str, *comments: str) -> str:
+        return html(slug).replace("</body>", f"<ul>{''.join(f'<li>{one}</li>' for one in comments)}</ul></body>")
+
+    site.content |= {"/bridge": page("bridge-zh", *remarks[:3]), "/tea": page("tea-zh", *remarks[3:6])}
+    site.content["/one"] = page("birds-zh")
+
+    def jobs() -> Any:
+        for last in (True, False):
+            state = {"NEARDUP_STORE": f"sqlite://{tmp_path}/{last}"}
+            yield job(site, ["/bridge", "/tea"], "CommentsSpider", state, last=last)
+        yield job(site, ["/one"], "CommentsSpider", {"NEARDUP_STORE": f"sqlite://{tmp_path}/bare"}, bare=True)
+
+    *firsts, _ = run(*jobs())
+    site.content["/one"] = page("birds-zh", "A remark that nobody has made before, long enough to be judged.")
+    *seconds, bare = run(*jobs())
+    for first, second in zip(firsts, seconds, strict=True):
+        assert (len(first.items), first.count("unique"), first.count("updated")) == (8, 8, 0)
+        assert (second.items, second.count("unchanged")) == ([], 8)
+        assert "NEARDUP_FIELDS" not in first.log
+    assert (bare.count("unchanged"), bare.count("unique")) == (1, 1)
+
+
+SECTIONS = ["/news", "/sport", "/town", "/sea", "/arts"]
+
+
+def listing(*headlines: str) -> str:
+    return html("bridge-zh").replace("<article>", "".join(f"<h2>{one}</h2>" for one in headlines) + "<article>")
+
+
+def headlines(path: str, many: int = 20) -> list[str]:
+    return [f"{path.strip('/')} headline {number}" for number in range(many)]
+
+
+def came(result: Result) -> list[str]:
+    return [item["headline"] for item in result.items]
+
+
+def test_rows_of_section_pages_pass_once(site: Site, run: Run, tmp_path: Path) -> None:
+    """Headlines alone, and headlines with their section."""
+    site.content |= {path: listing(*headlines(path)) for path in SECTIONS}
+    jobs = [
+        job(site, SECTIONS, "SectionSpider", {"NEARDUP_STORE": f"sqlite://{tmp_path}/{number}"}, fields=fields)
+        for number, fields in enumerate(({}, {"section": "{0.url}"}))
+    ]
+    for first, second in zip(run(*jobs), run(*jobs), strict=True):
+        assert came(first) == [headline for path in SECTIONS for headline in headlines(path)]
+        assert (first.count("pages"), first.count("unjudged/listing"), first.count("duplicate")) == (100, 100, 0)
+        assert first.log.count("its response gave several items without their own texts") == len(jobs)
+        assert (second.items, second.count("unchanged")) == ([], 100)
+    site.content["/sport"] = listing(*headlines("/sport", 22))
+    for third in run(*jobs):
+        assert came(third) == headlines("/sport", 22)[20:]
+
+
+@pytest.mark.parametrize("reactor", ["asyncio", "select"])
+def test_many_listings_at_once_lose_nothing(site: Site, crawl: Crawl, reactor: str) -> None:
+    paths = [f"{path}/{page}" for path in SECTIONS for page in range(6)]
+    site.content |= {path: listing(*headlines(path, 7)) for path in paths}
+    result = crawl(paths, "SectionSpider", reactor=reactor, NEARDUP_STORE="memory:", **MANY)
+    assert len(set(came(result))) == len(result.items) == 210
+
+
+def test_rows_are_counted_as_rows_everywhere(site: Site, crawl: Crawl, tmp_path: Path) -> None:
+    """A JSON API whose records bring their text in a field that nobody has named."""
+    lines = [line for slug in ("kelp-en", "chess-en", "cheese-en") for line in article(slug)[1]]
+    many, state = len(lines), f"sqlite:///{tmp_path}/state.sqlite"
+    site.content["/api"] = json.dumps([{"id": str(place), "body": line} for place, line in enumerate(lines)])
+    first = crawl(["/api"], "RecordsSpider", NEARDUP_STORE=state)
+    assert (len(first.items), first.count("unique"), first.count("unjudged/listing")) == (many, 0, many)
+    assert f" {many} rows, 0 unjudged" in first.log
+    [hint] = [line for line in first.log.splitlines() if "gave several items" in line]
+    assert "NEARDUP_FIELDS = {'text': 'body'}" in hint
+    pages = open_snapshot(state)
+    found, report = statistics(pages), gather(pages)
+    close_store(pages)
+    assert (found.pages, found.rows, found.unjudged, found.originals) == (many, many, 0, 0)
+    assert (report.totals.rows, report.totals.unjudged, report.unjudged) == (many, 0, {})
+    assert [report.crawls[0][name] for name in ("rows", "unjudged", "unique")] == [many, 0, 0]
+    assert crawl(["/api"], "RecordsSpider", NEARDUP_STORE=state).count("unchanged") == many
+    named = crawl(["/api"], "RecordsSpider", NEARDUP_STORE="memory:", NEARDUP_FIELDS={"text": "body"})
+    assert (named.count("unique"), " rows, " in named.log) == (many, False)
+
+
+# Items that are lost
+
+
+def test_a_page_whose_item_is_lost_later_makes_way_for_its_copy(site: Site, crawl: Crawl) -> None:
+    for fate, slug in (("drop", "bridge-zh"), ("fail", "tea-zh")):
+        site.content |= {f"/{fate}": html(slug), f"/copy/{slug}": html(slug, "Copied.")}
+    result = crawl(list(site.content), ITEM_PIPELINES={"tests.crawl.project.DropSome": 800})
+    assert result.paths == ["/copy/bridge-zh", "/copy/tea-zh"]
+    assert (result.count("unique"), result.count("rolled_back"), result.count("state/pages")) == (4, 2, 2)
+
+
+@pytest.mark.parametrize("reactor", ["asyncio", "select"])
+def test_of_each_family_one_page_is_kept_if_any_comes_through(site: Site, crawl: Crawl, reactor: str) -> None:
+    for slug in SLUGS:
+        site.content |= {f"/{slug}/{n}": html(slug, f"Copy {n}.") for n in range(12)}
+    paths = [f"/{slug}/{n}" for n in range(12) for slug in SLUGS]
+    fate = {"ITEM_PIPELINES": {"tests.crawl.project.Fate": 800}, "NEARDUP_STORE": "memory:"}
+    result = crawl(paths, **fate, **MANY, reactor=reactor)
+    kept = [path.split("/")[1] for path in result.paths]
+    assert sorted(kept) == sorted(SLUGS), "kept twice, or lost"
+    assert result.count("pages") == len(paths)
+    assert result.count("rolled_back") + len(kept) == result.count("unique")
+
+
+def test_a_later_pipeline_that_collects_items_does_not_deadlock(site: Site, crawl: Crawl) -> None:
+    site.content |= {f"/{slug}/{n}": html(slug, f"Copy {n}.") for slug in SLUGS[:3] for n in range(2)}
+    batch = {"ITEM_PIPELINES": {"tests.crawl.project.Batch": 800}, "CONCURRENT_REQUESTS": 8, "NEARDUP_WAIT": 0.3}
+    result = crawl(list(site.content), **batch)
+    assert len(result.items) == 6
+    assert (result.count("unique"), result.count("unjudged/in_flight")) == (3, 3)
+
+
+def killed(after: int) -> dict[str, Any]:
+    """Settings of a crawl that is killed when so many items have come through."""
+    return {"ITEM_PIPELINES": {"tests.crawl.project.Kill": 900}, "env": {"KILL_AFTER": str(after)}}
+
+
+def test_pages_are_sealed_at_once_by_setting_or_without_a_feed(site: Site, crawl: Crawl, tmp_path: Path) -> None:
+    site.content |= {f"/{slug}": html(slug) for slug in SLUGS}
+    feed = {"FEEDS": {f"file://{tmp_path}/out.jsonl": {"format": "jsonlines"}}, "NEARDUP_COMMIT": "item"}
+    for name, settings in {"item": feed, "no feed": {}}.items():
+        store = {"NEARDUP_STORE": f"sqlite://{tmp_path}/{name.replace(' ', '-')}.db"}
+        assert crawl(list(site.content), **killed(4), **settings, **store).code == 9
+        again = crawl(list(site.content), **store)
+        assert (again.count("taken_back"), again.count("unchanged")) == (0, 3), name
+
+
+def test_a_kill_between_the_items_of_a_page_loses_none(site: Site, crawl: Crawl, tmp_path: Path) -> None:
+    site.content |= {f"/{slug}": html(slug) for slug in SLUGS[:3]}
+    paths, feed = list(site.content), {"format": "jsonlines", "batch_item_count": 2}
+    settings: dict[str, Any] = {"FEEDS": {f"file://{tmp_path}/%(batch_time)s.jsonl": feed}, "CONCURRENT_ITEMS": 1}
+    assert crawl(paths, "ManyItemsSpider", **settings, **killed(6)).code == 9
+    again = crawl(paths, "ManyItemsSpider", **settings)
+    assert again.count("taken_back") == 1
+    assert again.paths == [path for path in paths[1:] for _ in range(3)]
+
+
+def test_a_failing_state_loses_no_item_and_closes_the_crawl_or_not(site: Site, crawl: Crawl) -> None:
+    site.content |= {f"/{slug}": html(slug) for slug in SLUGS}
+    broken = {"ITEM_PIPELINES": {"tests.crawl.project.BreakStore": 100}, "NEARDUP_STORE": "memory:"}
+    closed = crawl(list(site.content), **broken)
+    assert closed.stats["finish_reason"] == "neardup_store_failed"
+    assert len(closed.items) + closed.count("duplicate") == closed.stats["response_received_count"]
+    assert "The disk is full." in closed.log
+    passed = crawl(list(site.content), **broken, NEARDUP_ON_STORE_ERROR="pass")
+    assert passed.stats["finish_reason"] == "finished"
+    assert (len(passed.items), passed.count("unjudged/store_failed")) == (8, 5)
+
+
+# Crawls one after the other, and at once
+
+
+def test_two_spiders_of_a_process_share_a_state(news: Site, run: Run, tmp_path: Path) -> None:
+    one = job(news, NEWS, settings={"NEARDUP_STORE": f"sqlite://{tmp_path}/state"})
+    results = run(one, one)
+    urls = [url for result in results for url in result.urls]
+    # The same URL in both: whichever comes second is unchanged, and of each article one page is kept.
+    assert len(urls) == 2
+    assert {url.rpartition("/")[2] for url in urls} <= {"bridge-zh", "tea-zh", "copy"}
+    assert "Traceback" not in results[0].log
+
+
+def test_the_state_remembers_each_crawl_with_its_counts(news: Site, crawl: Crawl, tmp_path: Path) -> None:
+    state = f"sqlite://{tmp_path}/state.db"
+    assert crawl(NEWS, NEARDUP_STORE=state, **killed(2)).code == 9
+    crawl(NEWS, NEARDUP_STORE=state)
+    opened = open_store(state, None)
+    dead, ended = CRAWLS.read(opened)
+    close_store(opened)
+    assert (dead.who, dead.ended, dict(dead.counts)) == ("paths", 0, {})
+    assert ended.begun - 1 <= ended.ended <= ended.begun + 100
+    assert [ended.counts[name] for name in ("unique", "duplicate", "unchanged", "pages")] == [1, 1, 1, 3]
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_known_bytes_are_not_read_in_the_next_crawl(site: Site, crawl: Crawl, workers: int) -> None:
+    site.content |= {f"/{copy}/{slug}": html(slug) for copy in "ab" for slug in SLUGS[:3]} | {"/short": "<p>见附件。"}
+    first, second = (crawl(list(site.content), NEARDUP_WORKERS=workers) for _ in range(2))
+    assert (first.count("same_bytes"), first.count("duplicate")) == (0, 3)
+    assert (second.count("same_bytes"), second.count("unchanged"), second.count("duplicate")) == (4, 4, 3)
+    assert (second.count("extraction/article"), second.items) == (3, [])

@@ -1,0 +1,284 @@
+"""What becomes of items, crawl after crawl: by kind, at other addresses, changed, dropped wrongly, expired."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+from itemadapter import ItemAdapter
+from scrapy import Spider
+from scrapy.crawler import Crawler
+
+from scrapy_neardup import NearDupPipeline
+from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.model import Kind, Verdict
+from scrapy_neardup.settings import Config
+from tests.build import BAKERY, set_extractor, story
+from tests.cli import run as run_command
+from tests.crawl.engineless import Passed, article, crawl_items
+from tests.crawl.pages import article as read_article
+from tests.crawl.pages import html, text
+from tests.crawl.project import KINDS as CLASSES
+
+BASE = "http://a.example"
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> str:
+    return f"sqlite://{tmp_path}/state"
+
+
+def paths(result: Passed) -> list[str]:
+    return [url.removeprefix(BASE) for url in result.urls]
+
+
+# Kinds of likeness, and NEARDUP_POLICY
+
+
+def under(title_of: str, slug: str) -> str:
+    return html(slug).replace(read_article(slug)[0], read_article(title_of)[0])
+
+
+KINDS = ["identical", "near", "retitled", "excerpt", "same_title"]
+ORIGINALS = {**dict.fromkeys(KINDS, "/port"), "same_title": "/tea"}
+HEADING = f"<article><h1>{read_article('port-zh')[0]}</h1>"
+#: Two originals, then a page of each kind that is like one of them.
+ALIKE = {
+    "/port": html("port-zh"),
+    "/tea": html("tea-zh"),
+    "/identical": html("port-zh"),
+    "/near": html("port-zh", "本文由衡津港务通讯供稿，转载时略有增补，图片从略。"),
+    "/retitled": under("museum-zh", "port-zh").replace("<article>", HEADING),
+    "/excerpt": html("port-excerpt-zh"),
+    "/same_title": under("tea-zh", "bridge-zh"),
+}
+
+
+def crawl_alike(**settings: Any) -> tuple[Passed, dict[str, Any]]:
+    """What came of these pages, and the tags by path."""
+    items = [{"url": BASE + path, "html": content} for path, content in ALIKE.items()]
+    result = crawl_items(*items, NEARDUP_STORE="memory:", **settings)
+    assert {kind: result.count(f"kind/{kind}") for kind in KINDS} == dict.fromkeys(KINDS, 1)
+    return result, dict(zip(paths(result), (item.get("neardup") for item in result.items), strict=True))
+
+
+def test_by_default_copies_are_dropped_excerpts_and_same_titles_tagged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    result, tags = crawl_alike()
+    assert list(tags) == ["/port", "/tea", "/excerpt", "/same_title"]
+    assert (tags["/port"], tags["/tea"]) == (None, None)
+    for kind in ("excerpt", "same_title"):
+        tag = tags[f"/{kind}"]
+        assert (tag["verdict"], tag["kind"], tag["reason"]) == ("unique", kind, None)
+        assert (tag["original"], tag["like"]) == (None, BASE + ORIGINALS[kind])
+        assert tag["first_seen"].startswith("20")
+    assert tags["/excerpt"]["containment"] > 0.8 > 0.5 > tags["/excerpt"]["similarity"]
+    assert tags["/excerpt"]["similar_id"] != tags["/same_title"]["similar_id"]
+    shared = tags["/excerpt"]["shared"]
+    assert shared
+    assert all(sentence in text("port-zh") for sentence in shared)
+    assert "7 pages: 4 unique, 3 duplicate, 0 unchanged, 0 updated, 0 unjudged. State: 7 pages, " in caplog.text
+    assert (result.count("state/pages"), result.count("state/bytes") > 0) == (7, True)
+    assert all(result.stats[f"neardup/time/{part}"] > 0 for part in ("extraction", "method", "store"))
+    assert f"unique (excerpt): {BASE}/excerpt is like {BASE}/port (containment " in caplog.text
+    assert f"duplicate (retitled): {BASE}/retitled is a copy of {BASE}/port (similarity " in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("policy", "tagged", "untagged", "copies"),
+    [
+        ({"retitled": "tag"}, ["retitled", "excerpt", "same_title"], [], 3),
+        ('{"near": "pass", "identical": "pass"}', ["excerpt", "same_title"], ["identical", "near"], 3),
+        ({"excerpt": "drop"}, ["same_title"], [], 4),
+        ({"excerpt": "drop", "same_title": "drop"}, [], [], 5),
+        ({"excerpt": "pass", "same_title": "pass"}, [], ["excerpt", "same_title"], 3),
+    ],
+)
+def test_the_policy_says_what_becomes_of_each_kind(
+    policy: Any, tagged: list[str], untagged: list[str], copies: int
+) -> None:
+    result, tags = crawl_alike(NEARDUP_POLICY=policy)
+    assert [kind for kind in KINDS if tags.get(f"/{kind}")] == tagged
+    assert [path.strip("/") for path, tag in tags.items() if not tag] == ["port", "tea", *untagged]
+    for kind in tagged:
+        tag, verdict = tags[f"/{kind}"], "duplicate" if kind == "retitled" else "unique"
+        assert (tag["verdict"], tag["kind"], tag["original"] or tag["like"]) == (verdict, kind, BASE + ORIGINALS[kind])
+        assert (tag["original"] is None) == (verdict == "unique")
+    assert (result.count("unique"), result.count("duplicate")) == (7 - copies, copies)
+
+
+def test_without_dropping_every_item_is_tagged_whatever_the_policy_says() -> None:
+    _, tags = crawl_alike(DROP_DUPLICATES=False, NEARDUP_POLICY={"near": "pass", "excerpt": "drop"})
+    assert {path: tag["kind"] for path, tag in tags.items()} == {
+        **dict.fromkeys(("/port", "/tea")),
+        **{f"/{kind}": kind for kind in KINDS},
+    }
+    assert {path for path, tag in tags.items() if tag["verdict"] == "unique"} == {"/port", "/tea", "/same_title"}
+    assert len({tags[f"/{kind}"]["similar_id"] for kind in ("identical", "near", "retitled")}) == 1
+    assert len(tags["/identical"]["shared"]) == 3
+
+
+@pytest.mark.parametrize("kind", [kind for kind in CLASSES if kind != "untaggable"])
+def test_each_class_of_items_takes_a_tag(kind: str) -> None:
+    item, verdict = CLASSES[kind](url=BASE), Verdict(Kind.UNIQUE, BASE, 1)
+    NearDupPipeline(Crawler(Spider), Config())._tag(item, verdict, None)  # type: ignore[arg-type]  # not needed
+    assert ItemAdapter(item)["neardup"] == verdict.as_tag()
+
+
+# Addresses and versions
+
+
+def page(title: str, sentences: list[str], teasers: int = 0, views: str = "") -> str:
+    """A page with a menu, an article, and teasers that change with each response."""
+    menu = "".join(f"<a href='/{name}'>{name}</a> " for name in ("Home", "News", "Sport", "Weather", "Imprint"))
+    article = f"<article><h1>{title}</h1>{views}" + "".join(f"<p>{one}.</p>" for one in sentences) + "</article>"
+    others = "".join(
+        f"<p><a href='/{teasers}/{n}'>What else happened on day {teasers * n}</a></p>" for n in range(1, 5)
+    )
+    head = f"<html><head><title>{title} - Daily</title></head>"
+    return f"{head}<body><nav>{menu}</nav>{article}<aside>{others}</aside><footer>Daily Ltd.</footer></body></html>"
+
+
+def test_the_same_article_at_another_address_is_a_copy_from_the_first_page_of_a_site_on() -> None:
+    title, printed = "Two sisters buy the bakery", "".join(f"<p>{one}.</p>" for one in BAKERY)
+    addresses = ["/article/13", "/article/13?utm_source=x", *(f"/article/13?session={n}" for n in range(10))]
+    site = {path: page(title, BAKERY, teasers) for teasers, path in enumerate(addresses)}
+    head = f"<html><head><title>{title} - Daily</title></head>"
+    site["/print/article/13"] = f"{head}<body><h1>{title}</h1>{printed}</body></html>"
+    # The query alone makes no copy: another article stands behind another number.
+    others = {f"/show?id={n}": page(f"Notice {n}", story(n, 8)) for n in (5, 6)}
+    items = ({"url": BASE + path, "html": content} for path, content in {**site, **others}.items())
+    result = crawl_items(*items, NEARDUP_STORE="memory:")
+    assert paths(result) == ["/article/13", *others]
+    assert result.count("duplicate") == 12
+
+
+def test_a_counter_delivers_no_article_twice_and_the_log_names_the_site(
+    state: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    known = {"NEARDUP_STORE": state, "NEARDUP_SECRET": "one for all these crawls"}
+    for views in (44, 145):
+        counted = [page(f"Notice {n}", story(n, 30), views=f"<p>{views + n} views</p>") for n in range(25)]
+        items = [{"url": f"{BASE}/{n}", "html": content} for n, content in enumerate(counted)]
+        result = crawl_items(*items, **known)
+    assert (result.items, result.count("minor_update"), result.count("suspicious_drops/minor_updates")) == ([], 25, 1)
+    assert "of a.example differ from their delivered text by a few letters" in caplog.text
+    tagged = crawl_items(items[3], **known, NEARDUP_POLICY={"minor_update": "tag"})
+    assert [item["neardup"]["verdict"] for item in tagged.items] == ["minor_update"]
+    assert crawl_items(items[3], **known).count("unchanged") == 1
+
+
+SHORT: list[dict[str, Any]] = [
+    {"url": f"{BASE}/1", "text": "A photo."},
+    {"url": f"{BASE}/2", "text": "A photo."},
+    {"url": f"{BASE}/3", "text": "", "html": "<p>An advert.</p>"},
+]
+
+
+def test_short_items_are_known_by_their_own_content_where_they_have_a_url(state: str) -> None:
+    first, second = (crawl_items(*SHORT, NEARDUP_STORE=state) for _ in range(2))
+    assert (first.items, first.count("unjudged/too_short")) == (SHORT, 3)
+    assert (second.items, second.count("unchanged")) == ([], 3)
+    changed = [{**SHORT[0], "text": "Two photos."}, {**SHORT[1], "author": "B"}, SHORT[2]]
+    assert crawl_items(*changed, NEARDUP_STORE=state).items == changed[:2]
+    nameless = [{"text": "A photo."}, {"text": "A photo."}, {"text": "Another."}]
+    for _ in range(2):
+        assert crawl_items(*nameless, NEARDUP_STORE=state).items == nameless
+
+
+# Settings that change between crawls, and pages that expire
+
+NEWS = [article(1), article(2), article(2, 1)]
+
+
+def test_a_line_says_that_a_threshold_was_changed(state: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    assert crawl_items(*NEWS, NEARDUP_STORE=state).items == NEWS[:2]
+    assert "now decides by" not in caplog.text
+    changed: dict[str, Any] = {
+        "NEARDUP_PARAMETERS": {"base": 0.6, "certain": 1},
+        "NEARDUP_POLICY": {"excerpt": "drop"},
+    }
+    second = crawl_items(*NEWS, NEARDUP_STORE=state, **changed)
+    assert (second.items, second.count("unchanged"), second.count("duplicate")) == ([], 2, 1)
+    line = "state now decides by certain = 1, base = 0.6, NEARDUP_POLICY excerpt = drop; before by 0.76, 0.52, tag."
+    assert line in caplog.text
+
+
+def test_another_version_that_reads_alike_is_warned_of_once(state: str, caplog: pytest.LogCaptureFixture) -> None:
+    crawl_items(*NEWS, NEARDUP_STORE=state)
+    set_extractor(state, "visible prose and trafilatura 1.9 fast")
+    for _ in range(2):
+        found = crawl_items(*NEWS, NEARDUP_STORE=state)
+        assert (found.items, found.count("unchanged")) == ([], 2)
+    assert caplog.text.count("the extractor was visible prose and trafilatura 1.9 fast and is visible prose and") == 1
+    assert caplog.text.count("Both read the test samples alike, so the state is used.") == 1
+
+
+def test_a_method_for_memory_alone_stops_the_crawl_and_leaves_no_state(tmp_path: Path, state: str) -> None:
+    with pytest.raises(NearDupError, match=r"works only in memory\. Set NEARDUP_STORE = 'memory:'"):
+        crawl_items(*NEWS, NEARDUP_STORE=state, NEARDUP_METHOD="cosine")
+    assert not list(tmp_path.iterdir())
+    imported = crawl_items(*NEWS, NEARDUP_STORE="memory:", NEARDUP_METHOD="scrapy_neardup.methods.literature.NSHash")
+    assert (imported.items, imported.count("errors")) == (NEWS[:2], 0)
+
+
+def test_a_crawl_leaves_as_many_pages_as_it_may_and_says_how_many_expired(
+    tmp_path: Path, state: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    bounded: dict[str, Any] = {"NEARDUP_STORE": state, "NEARDUP_MAX_PAGES": 1}
+    first = crawl_items(*NEWS[:2], **bounded, FEEDS={f"file://{tmp_path}/out.jsonl": {"format": "jsonlines"}})
+    assert first.items == NEWS[:2], "unsealed pages count, however many they are"
+    assert (first.count("expired"), first.count("state/pages")) == (1, 1)
+    assert "1 old pages expired." in caplog.text
+    second = crawl_items(NEWS[1], **bounded)
+    assert (second.items, second.count("expired")) == ([], 0)
+    third = crawl_items(NEWS[0], **bounded)
+    assert third.items == NEWS[:1], "the older one was forgotten, and comes again"
+    assert (third.count("expired"), third.count("state/pages")) == (1, 1)
+
+
+# A page that is dropped wrongly
+
+
+def test_what_was_dropped_wrongly_is_listed_and_put_back_also_in_a_state_that_was_brought_elsewhere(
+    tmp_path: Path, state: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def dropped(state: str) -> list[dict[str, Any]]:
+        """What the last crawl dropped."""
+        capsys.readouterr()
+        assert run_command("dropped", "--last", "--json", "--store", state) == 0
+        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    elsewhere, (port, tea, near) = f"sqlite://{tmp_path}/elsewhere", (article(1), article(2), article(1, 1))
+    lost = [near, {**tea, "url": "http://again.example/tea"}]
+    first, again = (crawl_items(port, tea, *lost, NEARDUP_STORE=state) for _ in range(2))
+    assert (first.count("duplicate"), again.count("duplicate"), again.items) == (2, 2, [])
+    found = dropped(state)
+    assert [(one["url"], one["kind"], one["original"]) for one in found] == [
+        (lost[0]["url"], "near", port["url"]),
+        (lost[1]["url"], "identical", tea["url"]),
+    ]
+    assert {one["crawl"] for one in found} == {"articles"}
+    assert all(one["title"] and one["when"] and one["similarity"] > 0.8 for one in found)
+
+    assert run_command("keep", "--last", "--store", state) == 0
+    assert run_command("export", "-o", tmp_path / "state.gz", "--store", state) == 0
+    assert run_command("merge", tmp_path / "state.gz", "--store", elsewhere) == 0
+    for place in (state, elsewhere):
+        third, fourth = (crawl_items(port, tea, *lost, NEARDUP_STORE=place) for _ in range(2))
+        assert third.items == lost, "exactly these"
+        assert (third.count("by_hand"), third.count("unique")) == (2, 2)
+        assert (fourth.items, fourth.count("unchanged")) == ([], 4)
+        assert dropped(place) == []
+
+    edited = {**near, "text": near["text"] + "图片从略，文字照旧。"}
+    new = {**edited, "url": "http://new.example/"}
+    last = crawl_items(port, tea, edited, lost[1], new, NEARDUP_STORE=state)
+    assert (last.items, last.count("updated")) == ([edited], 1)
+    [found_new] = dropped(state)
+    assert (found_new["url"], found_new["original"]) == (new["url"], edited["url"]), "an original of its own"
