@@ -185,8 +185,8 @@ def read_text(page: Page) -> Reading:
 
 def _match_lines(blocks: list[Block], main_text: str) -> tuple[list[LineRole], list[str]]:
     """Return the role of each visible line, and the lines of the main text that are not visible."""
-    main = {line: letters(line) for line in main_text.split("\n")}
-    whole, visible = dict.fromkeys(filter(None, main.values())), [block.letters for block in blocks]
+    main = [(text, letters(text)) for text in main_text.split("\n")]
+    whole, visible = dict.fromkeys(line for _, line in main if line), [block.letters for block in blocks]
     shown = set(visible)
     # Joined in order, because the main text may join visible lines, and cut one line into several.
     is_in_main = _search_in("".join(line for line in whole if line not in shown), otherwise=False)
@@ -200,8 +200,8 @@ def _match_lines(blocks: list[Block], main_text: str) -> tuple[list[LineRole], l
             return LineRole.ARTICLE
         return LineRole.LINKS if block.is_link else LineRole.PROSE
 
-    lines = [text for text, line in main.items() if len(line) >= _LEAST_HIDDEN and line not in shown]
-    return [role(block) for block in blocks], [text for text in lines if not is_visible(main[text])]
+    hidden = [(text, line) for text, line in main if len(line) >= _LEAST_HIDDEN and line not in shown]
+    return [role(block) for block in blocks], [text for text, line in hidden if not is_visible(line)]
 
 
 def _search_in(text: str, *, otherwise: bool) -> Callable[[str], bool]:
