@@ -19,8 +19,8 @@ from scrapy_neardup.state.boilerplate import (
     COMMON_BITS,
     COMMON_HERE,
     LEAST_PAGES,
+    CountsOfSite,
     PageCounts,
-    number_of_site,
     site_bit,
 )
 from scrapy_neardup.state.sentence_counts import Sentences
@@ -97,40 +97,53 @@ class ExactCounts(PageCounts):
         self.bits = CountTable(sentences)
         self.forms: dict[int, int] = {}
 
-    def note(
-        self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool, page: int | None = None
-    ) -> bool:
+    def on_site(self, site: str, hashes: Keyed) -> CountsOfSite:
+        return _ExactCountsOfSite(self, site, hashes)
+
+
+class _ExactCountsOfSite(CountsOfSite):
+    def __init__(self, counts: ExactCounts, site: str, hashes: Keyed) -> None:
+        super().__init__(site, hashes)
+        self._counts = counts
+
+    def _numbers(self, sentences: Sentences) -> Hashes:
+        return numbers_on_sites(sentences, np.uint64(self.number), self.hashes)
+
+    def note(self, sentences: Sentences, *, everywhere: bool, page: int | None = None) -> bool:
         sentences = np.unique(sentences)
-        numbers = _numbers_on_site(np.concatenate((sentences, ALL_PAGES)), site, hashes)
-        self.numbers.change(numbers, np.add, np.uint32(1))
+        numbers = self._numbers(np.concatenate((sentences, ALL_PAGES)))
+        self._counts.numbers.change(numbers, np.add, np.uint32(1))
         if everywhere:
-            self.bits.change(sentences.astype(np.uint64), np.bitwise_or, np.uint32(1 << site_bit(site, hashes)))
+            bit = np.uint32(1 << site_bit(self.site, self.hashes))
+            self._counts.bits.change(sentences.astype(np.uint64), np.bitwise_or, bit)
         return True
 
-    def note_form(self, site: str, hashes: Keyed, *, in_form: bool) -> None:
-        number = number_of_form_pages(site, hashes)
-        pages = self.forms.get(number, 0)
-        self.forms[number] = pages + 1
+    def note_form(self, *, in_form: bool) -> None:
+        counted = self._counts.forms
+        number = number_of_form_pages(self.site, self.hashes)
+        pages = counted.get(number, 0)
+        counted[number] = pages + 1
         if in_form:
-            forms = _forms(site, pages // _BLOCK, hashes)
-            self.forms[forms] = self.forms.get(forms, 0) + 1
+            forms = _forms(self.site, pages // _BLOCK, self.hashes)
+            counted[forms] = counted.get(forms, 0) + 1
 
-    def stood_on(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.uint16]:
-        return np.minimum(self.numbers.get(_numbers_on_site(sentences, site, hashes)), MOST).astype(np.uint16)
-
-    def stood_anywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
-        return count_bits(self.bits.get(sentences.astype(np.uint64)))
-
-    def is_common_everywhere(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
-        return self.stood_anywhere(sentences) >= COMMON_BITS
-
-    def share_of_forms(self, site: str, hashes: Keyed) -> float:
-        """See ``PageCounts``. The last pages are those of the last full block and of the one begun after it."""
-        pages = self.forms.setdefault(number_of_form_pages(site, hashes), 0)
+    def forms(self) -> float:
+        """See ``CountsOfSite``. The last pages are those of the last full block and of the one begun after it."""
+        counted = self._counts.forms
+        pages = counted.setdefault(number_of_form_pages(self.site, self.hashes), 0)
         if pages < LEAST_PAGES:
             return 0.0
-        forms = sum(self.forms.setdefault(one, 0) for one in numbers_of_forms(site, pages, hashes))
+        forms = sum(counted.setdefault(one, 0) for one in numbers_of_forms(self.site, pages, self.hashes))
         return forms / (pages - _BLOCK * _last_blocks(pages).start)
+
+    def stood_here(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+        return np.minimum(self._counts.numbers.get(self._numbers(sentences)), MOST).astype(np.uint16)
+
+    def stood_everywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+        return count_bits(self._counts.bits.get(sentences.astype(np.uint64)))
+
+    def is_common_everywhere(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
+        return self.stood_everywhere(sentences) >= COMMON_BITS
 
 
 def count_bits(values: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
@@ -139,10 +152,6 @@ def count_bits(values: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
         np.unpackbits(values.view(np.uint8)).reshape(len(values), 32).sum(1, dtype=np.uint16)
     )
     return found
-
-
-def _numbers_on_site(sentences: Sentences, site: str, hashes: Keyed) -> Hashes:
-    return numbers_on_sites(sentences, np.uint64(number_of_site(site, hashes)), hashes)
 
 
 def numbers_on_sites(sentences: Sentences, sites: np.uint64 | Hashes, hashes: Keyed) -> Hashes:

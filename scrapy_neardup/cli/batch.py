@@ -117,7 +117,7 @@ def _parse_memory(text: str) -> int:
 
 
 def _find_inputs(names: Sequence[str]) -> list[str]:
-    """Return the inputs, with those of each pattern in the order of their names. Raises NearDupError."""
+    """Return the inputs; the files of a pattern come in the order of their names. Raises NearDupError."""
     found = list[str]()
     for name in names:
         if name == STDIN:

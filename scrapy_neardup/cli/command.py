@@ -49,7 +49,7 @@ def command(*options: Option, examples: str) -> Callable[[Run], Command]:
 def option(names: str, help: str, **details: Any) -> Option:
     """Return an option, named as in the help: ``"-o, --output FILE"``, or ``"urls URL"`` for an argument ``urls``.
 
-    ``details`` are those of ``add_argument``.
+    ``add_argument`` gets the ``details``.
     """
     words = names.split()
     flags = [word.removesuffix(",") for word in words if word.startswith("-")] or words[:1]
@@ -96,5 +96,5 @@ JSON_LINES = flag("--json", "print one JSON object per line")
 
 
 def fields_of(arguments: argparse.Namespace, fields: Mapping[str, str]) -> dict[str, str]:
-    """Return the names of the fields: those of the options, else those of the settings."""
+    """Return the names of the fields. Options go before the settings."""
     return {part: getattr(arguments, part) or name for part, name in fields.items()}

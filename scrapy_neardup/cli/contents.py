@@ -60,7 +60,7 @@ def explain_command(arguments: argparse.Namespace, config: Config) -> int:
 
 
 def _describe(page: StatePage) -> str:
-    """Return what says something: the title below the URL, and of usual values only the unusual ones."""
+    """Return the page as text: the title below the URL, and the values that are not the usual ones."""
     group = page.group
     newest = f", the newest {len(group.pages)} of them" if group.size > len(group.pages) else ""
     data = {

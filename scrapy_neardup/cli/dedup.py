@@ -134,7 +134,7 @@ def dedup_command(arguments: argparse.Namespace, config: Config) -> int:
 
 @contextmanager
 def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[PageStore]:
-    """Open or make the state that the user named, else one that ends with the command."""
+    """Open or make the state that the user named, or a temporary one."""
     if asked and parse_url(asked, STORE)[0].is_persistent:
         need_lasting_method(method, asked)
         recipe = state_recipe(method, config.make_extractor())
@@ -142,7 +142,7 @@ def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[P
             take_over(store, recipe, config.deciding(method), warn=warn, inform=warn)
             yield store
         return
-    recipe = method.recipe()  # without the extractor, whose check takes 0.25 seconds
+    recipe = method.recipe()  # without the extractor: its check takes 0.25 seconds
     with tempfile.TemporaryDirectory(prefix="neardup-") as folder:
         if asked or method.memory_only:
             store = open_store(asked or "memory:", recipe, STORE, config.secret)
@@ -185,7 +185,7 @@ def leave_out_superseded(passed: Iterable[PassedRecord]) -> Iterator[PassedRecor
     """
     ids, numbers = array("Q"), array("Q")  # ids ascend
     superseded: set[int] = set()
-    #: Group -> ids of the records that stand for it. A group without an entry has the record that named it.
+    #: Group -> ids of its best records. Without an entry it is the record with the id of the group.
     standing: dict[int, list[int]] = {}
     count = 0
     with tempfile.TemporaryFile() as file:
@@ -232,8 +232,8 @@ class Outcome(ExitStack):
 
     ``verdicts``, ``kinds`` and ``reasons`` (of unjudged records) count judged records; ``skipped``: records of archives
     that are no pages. ``first``: the fields of the first record. ``rejects`` is the file for malformed records, as JSON
-    lines ``{"place": …, "why": …, "record": …}``: the one that the user named, else one next to the output. The first
-    malformed record makes it. Bytes that are not UTF-8 become escapes.
+    lines ``{"place": …, "why": …, "record": …}``, by default next to the output. The first malformed record makes it.
+    Bytes that are not UTF-8 become escapes.
     """
 
     def __init__(self, rejects: str | None, output: str) -> None:

@@ -76,7 +76,7 @@ def forget_command(arguments: argparse.Namespace, config: Config) -> int:
 
 
 def _make_search(arguments: argparse.Namespace) -> Callable[[PageStore, list[Record]], PageSelection]:
-    """Return what finds the pages; raises SettingsError before a state is opened."""
+    """Return the search for the pages; raises SettingsError before a state is opened."""
     urls, host, before = arguments.urls, arguments.host, arguments.before
     if bool(urls) + (host is not None) + (before is not None) + arguments.all != 1:
         raise SettingsError("Name what to forget in exactly one way: URLs, --host HOST, --before TIME, or --all.")

@@ -95,7 +95,7 @@ _Spec = tuple[str, str, dict[str, Any]]
 
 
 def _parse_methods(texts: list[str]) -> Iterator[_Spec]:
-    """Yield the methods. Raises NearDupError for one that cannot be made, unless it is one of ``all``."""
+    """Yield the methods. Raises NearDupError if a method cannot be made, except for ``all``."""
     for text in texts:
         name, parameters = parse_method(text)
         if name != "all":

@@ -30,7 +30,7 @@ from scrapy_neardup.state.urls import STORES, existing_states, parse_url, states
 
 
 def config_of(arguments: argparse.Namespace, settings: BaseSettings) -> Config:
-    """Return the settings of the project, or those of the spider that ``--spider`` names."""
+    """Return the settings of the project, or of the spider that ``--spider`` names."""
     spider: str | None = getattr(arguments, "spider", None)
     return Config.from_settings(settings_of(settings, spider) if spider else settings)
 
@@ -64,7 +64,7 @@ def settings_of(settings: BaseSettings, spider_name: str) -> BaseSettings:
 
 
 def find_state(asked: str | None, config: Config) -> str:
-    """Return the URL of an existing state: ``asked``, else that of the crawls here.
+    """Return the URL of an existing state: ``asked``, else the state of the crawls here.
 
     Raises StoreError if there is none, and SettingsError if it may be one of several.
     """
@@ -144,7 +144,7 @@ def open_state(asked: str | None, config: Config) -> Iterator[PageStore]:
 
 @contextmanager
 def snapshot_state(asked: str | None, config: Config, recipe: Mapping[str, Any] | None = None) -> Iterator[PageStore]:
-    """Open the same state as it is now, only for reading. A crawl may go on writing to it.
+    """Open a snapshot of the same state, only for reading. A crawl may go on writing to it.
 
     A line on standard error names the time, if a crawl is using the state or was killed.
     """

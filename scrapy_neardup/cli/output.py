@@ -73,7 +73,7 @@ def check_outputs(inputs: Iterable[str | Path], *outputs: str | Path | None) -> 
 def as_json(found: Any, indent: int | None = 2, *, wide: bool | None = None) -> str:
     """Return plain data and dataclasses as JSON that a terminal can show.
 
-    ``wide``: whether letters beyond ASCII stay as they are; None: only if standard output is UTF-8.
+    ``wide``: whether letters beyond ASCII are not escaped; None: only if standard output is UTF-8.
 
     >>> as_json({"title": "渡口\\u202e\\x9b2J"}, indent=None, wide=True)
     '{"title": "渡口\\\\u202e\\\\u009b2J"}'

@@ -29,7 +29,7 @@ from scrapy_neardup.untrusted import one_line
 
 #: Values that the sentence of a verdict has, and texts, which follow below.
 _SAID = ("sentence", "verdict", "kind", "reason", "similarity", "containment", "certain", "parameters", "a", "b")
-#: Before each line of a page, so that none looks like a line of the command.
+#: Before each line of a page: a page cannot forge lines of the command.
 _INDENT = "  | "
 
 
@@ -55,7 +55,7 @@ examples:
 """,
 )
 def compare_command(arguments: argparse.Namespace, config: Config) -> int:
-    """Print the verdict, with all that led to it."""
+    """Print the verdict, its features and its rule."""
     method = config.make_method()
     sides = []
     for name, url in ((arguments.a, arguments.a_url), (arguments.b, arguments.b_url)):

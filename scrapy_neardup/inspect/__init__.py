@@ -16,7 +16,7 @@ HIDDEN = {"hidden": True}
 
 
 def as_data(found: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass for JSON. Values that are dataclasses stay as they are."""
+    """Return the fields of a dataclass for JSON. It does not convert values that are dataclasses."""
     return {one.name: getattr(found, one.name) for one in fields(found) if not one.metadata.get("hidden")}
 
 

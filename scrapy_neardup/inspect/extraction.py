@@ -50,9 +50,9 @@ class ExtractedLine:
 class ExtractedPage:
     """A page, how it was read, and its lines.
 
-    ``letters`` counts letters and digits of its text, ``quoted_letters`` those in quotes, ``own_letters`` those that
-    are neither quotes nor boilerplate (None: unknown). ``reason``: why the page cannot be judged. ``pages_of_site``:
-    pages of its site that the state has counted, 256 at most.
+    ``letters`` counts letters and digits of its text, ``quoted_letters`` those in quotes, ``own_letters`` the rest
+    without boilerplate (None: unknown). ``reason``: why the page cannot be judged. ``pages_of_site``: pages of its site
+    that the state has counted, 256 at most.
     """
 
     url: str

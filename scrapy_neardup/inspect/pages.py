@@ -65,12 +65,12 @@ class GroupSummary:
 
 @dataclass(frozen=True, slots=True)
 class StatePage:
-    """A page of the state. Its verdict is that of crawl time; for an updated page, that on its last version.
+    """A page of the state, with the verdict of crawl time on its last version.
 
-    ``original``: the page that stands for its group, if that is another one; for an original, the better page that
-    superseded it. ``like``: the page that an original is an excerpt of, or whose title it shares. ``same_bytes``:
-    whether the last responses of the page and of its original had the same bytes. ``delivered``: whether its item came
-    through. ``near_miss``: why an original passed, as it was judged.
+    ``original``: the original of a copy; for an original, the better page that superseded it. ``like``: the earlier
+    page of an excerpt, or of a page with the same title. ``same_bytes``: whether the last responses of the page and of
+    its original had the same bytes. ``delivered``: whether its item came through. ``near_miss``: why an original
+    passed.
     """
 
     url: str
@@ -205,7 +205,7 @@ class Dropped:
 
 
 def dropped(store: PageStore, generation: int = 0) -> Iterator[Dropped]:
-    """Yield the drops of a crawl in their order; without ``generation`` those of all crawls.
+    """Yield the drops of a crawl in their order; without ``generation`` of all crawls.
 
     Raises StoreDamaged.
     """
@@ -250,7 +250,7 @@ def list_dropped(
 
 
 def originals_of(store: PageStore, records: Sequence[Record]) -> list[Record | None]:
-    """Return the page that each record was dropped for: its original, or that of its last drop; None if unknown."""
+    """Return the original of each record, or the original of its last drop; None if unknown."""
     last: dict[int, int] = {}
     if any(record.original == record.id for record in records):
         last = {drop.page: drop.original for drop in _drops(store)}

@@ -1,4 +1,4 @@
-"""The verdict on two pages, and all that led to it."""
+"""The verdict on two pages, its features and its rule."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class PairSide:
 
 @dataclass(frozen=True, slots=True)
 class KnownPair:
-    """The verdict on B, judged against A, and what a crawl does with B.
+    """The verdict on B, judged against A. ``action``: a crawl does this with B.
 
     ``comparison`` is None if one of the pages cannot be judged. ``near_miss``: why a crawl let B pass, if it was nearly
     a copy of A.

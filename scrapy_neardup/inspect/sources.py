@@ -49,7 +49,7 @@ class Side:
 
 
 def read_page(name: str, config: Config, *, or_url: bool = False) -> Page | None:
-    """Read the only document of ``FILE``, or the one that ``FILE#ID`` names; return None for a URL.
+    """Read the only document of ``FILE``, or the document ``FILE#ID``; return None for a URL.
 
     ``or_url``: a name that is no file is a URL, because the URL of an item may be any string. Raises NearDupError if
     the file or document does not exist or has no page.
@@ -123,7 +123,7 @@ def find_side(url: str, store: PageStore) -> Side:
     )
 
 
-#: Characters that stay as they are in a URL. The percent sign is one, so nothing is encoded twice.
+#: Characters that are not encoded in a URL. With the percent sign among them, nothing is encoded twice.
 _SAFE = "%/:=&?~#+!$,;'@()*[]"
 
 

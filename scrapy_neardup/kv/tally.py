@@ -19,7 +19,7 @@ from scrapy_neardup.hashing.farmhash import fingerprint_bytes
 #: The key of the tally, which does not cover itself.
 KEY = b"mtally"
 #: First bytes of keys that records imply, so the tally skips them; see ``Recount``.
-DERIVED = b"kux"
+DERIVED = b"ku"
 #: First bytes of keys that belong to a page and end in its id; records first.
 _OF_PAGES = b"rej"
 #: First byte of a record's key.

@@ -6,29 +6,28 @@ The new state is made in a folder beside its place, and moved there when it is c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from glob import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Protocol
 
 from scrapy_neardup.atomic import sync_directory
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.matching import candidates, without_overused_keys
-from scrapy_neardup.kv.base import Changes, FileEngine, Row
+from scrapy_neardup.kv.base import Changes, FileEngine
 from scrapy_neardup.maintenance.damaged import DamagedState
-from scrapy_neardup.maintenance.export import OpenState, PageEntry
+from scrapy_neardup.maintenance.export import OpenState, PageEntry, Source
 from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.maintenance.verify import STATE_ROWS, Findings, RowKind, check, sound_rows
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
-from scrapy_neardup.state.boilerplate import Counts
+from scrapy_neardup.state.boilerplate import read_counts
 from scrapy_neardup.state.evidence import kept_page
-from scrapy_neardup.state.layout import unpack_block, url_key
+from scrapy_neardup.state.layout import url_key
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import SAMPLES, Secret, fits
@@ -37,16 +36,6 @@ from scrapy_neardup.text.sentences import why_unjudged
 
 #: Rows per batch, some ten for each page. Common keys are known from then on.
 _ROWS = 2000
-
-
-class StateRows(Protocol):
-    """A state to copy, sound or damaged."""
-
-    def pages(self) -> Iterator[PageEntry]:
-        """Yield all pages, nearly by id."""
-
-    def rows(self, prefix: bytes) -> Iterator[Row]:
-        """Yield the other rows with a prefix."""
 
 
 @dataclass(slots=True)
@@ -61,7 +50,7 @@ class CopyCounts:
 
 
 def copy_state(
-    source: StateRows,
+    source: Source,
     store: PageStore,
     kinds: Collection[RowKind] = STATE_ROWS,
     change: Callable[[PageEntry], PageEntry] = lambda entry: entry,
@@ -77,7 +66,7 @@ def copy_state(
         rows = dict(sound_rows(kind, store, watch(source.rows(kind.prefix), what=f"rows of {kind.name}")))
         found.rows[kind.name] += len(rows)
         if kind.name == "counts":
-            store.add_counts(_load_counts(rows))
+            store.add_counts(read_counts(rows.items()))
         else:
             store.write(Changes(rows))
     changes, waiting = Changes(), 0
@@ -104,13 +93,6 @@ def copy_state(
     flush()
     found.pages = store.pages
     return found
-
-
-def _load_counts(rows: Mapping[bytes, bytes]) -> Counts:
-    counts = Counts()
-    for key, packed in rows.items():
-        counts.load(unpack_block(key), packed)
-    return counts
 
 
 @contextmanager

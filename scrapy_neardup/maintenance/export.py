@@ -1,8 +1,8 @@
-"""Pages to copy: those of an open state, or of a file that holds a whole state.
+"""Sources of pages to copy: an open state, or a file that holds a whole state.
 
 Such a file has packed JSON lines, the same for every kind of state. The first line has format, recipe, and the secret
-if it is the state's own. Then come the pages by id, the counts of sentences, and manual verdicts. The last line has the
-number of pages and a checksum.
+if it is the state's own. Then come the pages by id, and the rows with counts of sentences and manual verdicts. The last
+line has the number of pages and a checksum.
 """
 
 from __future__ import annotations
@@ -11,19 +11,20 @@ import gzip
 import json
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
 from typing import IO, Any, Protocol
 
 from scrapy_neardup.errors import NearDupError, StoreMismatch
-from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts
+from scrapy_neardup.hashing.keyed import Keyed
+from scrapy_neardup.judge.manual_verdicts import ManualVerdict
 from scrapy_neardup.kv.base import SETTING, Row
 from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.maintenance.verify import unpack_record
-from scrapy_neardup.state.boilerplate import Counts
+from scrapy_neardup.state.boilerplate import Counts, read_counts
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.layout import last_id, record_key
 from scrapy_neardup.state.pages import PageStore
@@ -31,12 +32,14 @@ from scrapy_neardup.state.recipe import SECRET_NAME, SECRET_SETTING, Secret, che
 from scrapy_neardup.state.record import Record
 
 #: The number of the export format.
-VERSION = 4
+VERSION = 5
 #: Bytes of a line, more than a page with its texts has.
 LONGEST_LINE = 50_000_000
 #: Ids are nanoseconds; a store could not continue after this one.
 _LAST_ID = 2**63
 _LAST_SECOND = 2**32
+#: Rows of a file besides the pages: counts of sentences, manual verdicts.
+_OTHERS = (b"b", b"n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,25 +52,36 @@ class PageEntry:
 
 
 class Source(Protocol):
-    """Pages with one recipe: an export, or an open state.
-
-    ``name`` stands in messages; ``recipe`` is without the format; ``secret`` is None if it is unknown.
-    """
+    """Pages with one recipe. ``name`` stands in messages."""
 
     name: str
     recipe: dict[str, Any]
-    secret: Secret | None
 
     @property
-    def counts(self) -> Counts:
-        """Return the boilerplate counts."""
-
-    @property
-    def verdicts(self) -> Sequence[ManualVerdict]:
-        """Return the manual verdicts."""
+    def secret(self) -> Secret | None:
+        """The secret, if it is known."""
 
     def pages(self) -> Iterator[PageEntry]:
-        """Yield all pages by id; may be called again."""
+        """Yield all pages, nearly by id; may be called again."""
+
+    def rows(self, prefix: bytes) -> Iterator[Row]:
+        """Yield the other rows with a prefix."""
+
+
+def counts_of(source: Source) -> Counts:
+    """Return the boilerplate counts of a source. Raises NearDupError."""
+    try:
+        return read_counts(source.rows(b"b"))
+    except ValueError as error:
+        raise _damaged(source.name, error) from None
+
+
+def verdicts_of(source: Source, hashes: Keyed) -> list[ManualVerdict]:
+    """Return the manual verdicts of a source. Raises NearDupError."""
+    try:
+        return [ManualVerdict.of_row(key, packed, hashes) for key, packed in source.rows(b"n")]
+    except ValueError as error:
+        raise _damaged(source.name, error) from None
 
 
 class OpenState:
@@ -79,19 +93,9 @@ class OpenState:
         self.secret = store.secret
         self._store = store
 
-    @property
-    def counts(self) -> Counts:
-        """Return a copy of the counts."""
-        return _load_counts(self._store.counted())
-
-    @property
-    def verdicts(self) -> list[ManualVerdict]:
-        """Return the manual verdicts."""
-        return list(manual_verdicts(self._store))
-
     def rows(self, prefix: bytes) -> Iterator[Row]:
         """Yield the rows with a prefix."""
-        return self._store.rows(prefix)
+        return iter(self._store.counted().items()) if prefix == b"b" else self._store.rows(prefix)
 
     def pages(self) -> Iterator[PageEntry]:
         """Yield the current pages by id, without unsealed ones; there are some while a crawl runs."""
@@ -112,21 +116,18 @@ class ExportFile:
         self.name = str(path)
         self.recipe: dict[str, Any] = {}
         self.secret: Secret | None = None
-        self.verdicts: list[ManualVerdict] = []
         self._path = path
-        blocks: dict[int, bytes] = {}
-        for _ in watch(self._read(blocks, self.verdicts)):
+        self._rows: dict[bytes, bytes] = {}
+        for _ in watch(self.pages()):
             pass
-        try:
-            self.counts = _load_counts(blocks)
-        except (ValueError, TypeError) as error:
-            raise self._damaged(str(error)) from None
+        counts_of(self)
+
+    def rows(self, prefix: bytes) -> Iterator[Row]:
+        """Yield the rows with a prefix."""
+        return (row for row in self._rows.items() if row[0].startswith(prefix))
 
     def pages(self) -> Iterator[PageEntry]:
         """Yield all pages by id; an error comes after the last good one."""
-        return self._read({}, [])
-
-    def _read(self, blocks: dict[int, bytes], verdicts: list[ManualVerdict]) -> Iterator[PageEntry]:
         number, pages, newest, digest = 0, 0, 0, sha256()
         lines = _read_lines(self._path)
         try:
@@ -141,10 +142,8 @@ class ExportFile:
                     if next(lines, b""):
                         raise ValueError("it should be the last")
                     return
-                if "block" in data:
-                    blocks[data["block"]] = b64decode(data["counts"], validate=True)
-                elif "judged" in data:
-                    verdicts.append(_unpack_verdict(*data["judged"]))
+                if "row" in data:
+                    self._take_row(**data)
                 elif number > 1:
                     entry = _unpack_page(**data)
                     if entry.record.id <= newest:
@@ -153,7 +152,7 @@ class ExportFile:
                     yield entry
                 digest.update(line)
         except (ValueError, TypeError, KeyError) as error:
-            raise self._damaged(f"line {number}: {error}") from None
+            raise _damaged(self.name, f"line {number}: {error}") from None
 
     def _read_head(self, line: bytes) -> dict[str, Any]:
         """Read the first line, which identifies the file."""
@@ -172,18 +171,25 @@ class ExportFile:
                 f"{self.name} has export format {version}, but this release reads format {VERSION}. If a later release "
                 "wrote it, run: pip install --upgrade scrapy-neardup; else crawl anew."
             )
-        self.recipe = {name: value for name, value in recipe.items() if name != "format"}
+        self.recipe = recipe
         if "secret" in data:
             self.secret = Secret(bytes.fromhex(data["secret"]))
             if self.secret.name != recipe.get(SECRET_NAME):
                 raise ValueError("its secret is not that of the recipe")
         return {}
 
-    def _damaged(self, what: str) -> NearDupError:
-        return NearDupError(
-            f"{self.name} is damaged: {what}. Nothing of it is used. Copy the file again from its source, or "
-            "export the state again."
-        )
+    def _take_row(self, row: str, value: str) -> None:
+        key = b64decode(row, validate=True)
+        if key[:1] not in _OTHERS:
+            raise ValueError("its row is of a kind that no export has")
+        self._rows[key] = b64decode(value, validate=True)
+
+
+def _damaged(name: str, what: object) -> NearDupError:
+    return NearDupError(
+        f"{name} is damaged: {what}. Nothing of it is used. Copy the file again from its source, or export the state "
+        "again."
+    )
 
 
 def _read_lines(path: Path) -> Iterator[bytes]:
@@ -224,13 +230,6 @@ def _pack_page(entry: PageEntry) -> dict[str, Any]:
     return data | ({"evidence": b64encode(entry.evidence.pack()).decode()} if entry.evidence is not None else {})
 
 
-def _unpack_verdict(url: str, kind: str, other: str, when: int) -> ManualVerdict:
-    """Return a manual verdict. Raises ValueError."""
-    if not (type(url) is type(other) is str and type(when) is int and 0 <= when < _LAST_SECOND):
-        raise ValueError("its manual verdict is incomplete, or its time is out of range")
-    return ManualVerdict(url, ManualKind(kind), other, when)
-
-
 def _to_line(data: Mapping[str, Any]) -> bytes:
     """Format a line; lone surrogates stay readable for Python."""
     line = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
@@ -246,14 +245,6 @@ def _from_line(line: bytes) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ValueError("it is no JSON object")
     return data
-
-
-def _load_counts(blocks: Mapping[int, bytes]) -> Counts:
-    """Return counts as a table. Raises ValueError."""
-    counts = Counts()
-    for block, packed in blocks.items():
-        counts.load(block, packed)
-    return counts
 
 
 def check_recipes(sources: Iterable[Source], recipe: Mapping[str, Any], named_by: str = SETTING) -> None:
@@ -289,9 +280,8 @@ def write_export(store: PageStore, stream: IO[bytes], watch: Watch = unwatched) 
         for entry in watch(state.pages(), store.pages):
             put(_pack_page(entry))
             pages += 1
-        for block, counts in store.counted().items():
-            put({"block": block, "counts": b64encode(counts).decode()})
-        for one in sorted(state.verdicts, key=lambda one: (one.when, one.url)):
-            put({"judged": astuple(one)})
+        for prefix in _OTHERS:
+            for key, value in state.rows(prefix):
+                put({"row": b64encode(key).decode(), "value": b64encode(value).decode()})
         packed.write(_to_line({"pages": pages, "sha256": digest.hexdigest()}))
     return pages

@@ -13,6 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
 
 from scrapy_neardup.judge.manual_verdicts import (
     ManualKind,
@@ -21,8 +24,8 @@ from scrapy_neardup.judge.manual_verdicts import (
     write_manual_verdicts,
 )
 from scrapy_neardup.judge.matching import search
-from scrapy_neardup.maintenance.export import PageEntry, Source
-from scrapy_neardup.maintenance.scan import Watch, unwatched
+from scrapy_neardup.maintenance.export import PageEntry, Source, counts_of, verdicts_of
+from scrapy_neardup.maintenance.scan import Ids, Watch, members, unwatched
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint
 from scrapy_neardup.state.evidence import Evidence
@@ -54,7 +57,7 @@ def merge(source: Source, store: PageStore, method: Method | None = None, watch:
     copies.
     """
     found = MergeCounts()
-    found.judgements, found.against = take_verdicts(source.verdicts, store)
+    found.judgements, found.against = take_verdicts(verdicts_of(source, store.hashes), store)
     merger = _Merger(source, store, watch, found)
     merger.plan(method.with_hashes(store.hashes) if method else None)
     merger.write()
@@ -126,20 +129,21 @@ class _Merger:
         #: By id of the source: our ids of pages with another id; originals that copy one of ours.
         self._ids: dict[int, int] = {}
         self._copies: dict[int, Copy] = {}
+        #: Ids that pages of the source get here, in place of their own.
+        self._taken: set[int] = set()
         #: Our pages that become originals.
         self._raised: set[int] = set()
 
     def plan(self, method: Method | None) -> None:
         """Decide on every page; with a method, compare originals with ours."""
-        store, found, taken = self._store, self._found, set[int]()
+        store, found = self._store, self._found
         for entry in self._watch(self._source.pages()):
             record, known, here = entry.record, self._find(entry.record), entry.record.id
             is_taken_over = True
             if known is None:
                 found.added += 1
-                # An id that a copy names as its original would make it its own.
-                while here in taken or store.record(here) is not None or record.original == here != record.id:
-                    here += 1
+                if here in self._taken or store.record(here) is not None:
+                    here = self._free_id(here)
             else:
                 here, last_seen = known.id, store.last_seen(record.url)
                 is_taken_over = is_renewed(known, last_seen, entry) and not known.is_original
@@ -148,7 +152,7 @@ class _Merger:
                 found.known += not is_newer
             if here != record.id:
                 self._ids[record.id] = here
-                taken.add(here)
+                self._taken.add(here)
             if record.is_original and is_taken_over:
                 verdict = find_manual_verdict(store, record.url)
                 is_kept = verdict is not None and verdict.kind is ManualKind.KEEP
@@ -157,6 +161,21 @@ class _Merger:
                 elif known is not None:
                     self._raised.add(known.id)
         found.copies = len(self._copies)
+
+    def _free_id(self, id: int) -> int:
+        """Return the next id that no page has, and that no copy names as its original."""
+        while True:
+            id += 1
+            at = int(np.searchsorted(self._named, np.uint64(id)))
+            is_named = at < len(self._named) and self._named[at] == id
+            if not is_named and id not in self._taken and self._store.record(id) is None:
+                return id
+
+    @cached_property
+    def _named(self) -> Ids:
+        """The ids that pages of either side have as their original, which may be gone."""
+        sides = members(self._store.records()), members(entry.record for entry in self._source.pages())
+        return np.unique(np.concatenate([side.originals for side in sides]))
 
     def _find(self, record: Record) -> Record | None:
         """Return our page with the URL."""
@@ -177,7 +196,7 @@ class _Merger:
                     placed = _aged(self._place(entry.record), entry.record)
                     store.add(placed, self._evidence(entry), generation=generation, seen=entry.seen)
             # Before the seal: a repeated merge counts pages twice rather than never, and in doubt a page passes.
-            store.add_counts(self._source.counts, in_both=self._found.known + self._found.newer)
+            store.add_counts(counts_of(self._source), in_both=self._found.known + self._found.newer)
             store.seal(generation, store.unsealed(generation))
             store.end(generation)
         for are_copies in (False, True) if self._found.known or self._found.newer else ():

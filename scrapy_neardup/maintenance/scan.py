@@ -23,6 +23,8 @@ from scrapy_neardup.state.verifier import column
 T = TypeVar("T")
 Ids = npt.NDArray[np.uint64]
 Flags = npt.NDArray[np.bool_]
+#: Sites to name, those with most pages or drops first.
+_SITES = 10
 #: The kind of copies without evidence.
 UNKNOWN = "unknown"
 
@@ -49,9 +51,6 @@ def with_evidence(store: PageStore, watch: Watch = unwatched) -> Iterator[tuple[
         yield record, evidence if id == record.id else None
 
 
-# Groups.
-
-
 @dataclass(frozen=True)
 class Members:
     """Columns of all records, by id, in 17 bytes a page: id, original (its own id if it is no copy), whether it was
@@ -74,19 +73,6 @@ class Members:
             return np.zeros(len(wanted), np.intp), np.zeros(len(wanted), np.bool_)
         at = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
         return at, self.ids[at] == wanted
-
-    def groups(self, least: int = 2) -> Iterator[tuple[int, list[int]]]:
-        """Yield original and members of each group with at least ``least`` pages, the largest first, then the oldest.
-
-        Members whose original is gone are still a group.
-        """
-        ids, originals = self.ids[self.judged], self.originals[self.judged]
-        order = np.lexsort((ids, originals))
-        ids = ids[order]
-        names, first, sizes = np.unique(originals[order], return_index=True, return_counts=True)
-        largest = np.lexsort((names, -sizes))
-        for at in largest[sizes[largest] >= least]:
-            yield int(names[at]), ids[first[at] : first[at] + sizes[at]].tolist()
 
 
 def members(records: Iterable[Record]) -> Members:
@@ -204,11 +190,8 @@ class Statistics:
     bytes: int
 
 
-def statistics(store: PageStore, limit: int = 10, watch: Watch = unwatched) -> Statistics:
-    """Count a state in one pass, with eight bytes a page and the name of each site.
-
-    ``limit``: how many sites to name, those with most pages first.
-    """
+def statistics(store: PageStore, watch: Watch = unwatched) -> Statistics:
+    """Count a state in one pass, with eight bytes a page and the name of each site."""
     census, ids = Census(), array("Q")
     pages, copied = Counter[str](), Counter[str]()
     for record, evidence in with_evidence(store, watch):
@@ -235,8 +218,8 @@ def statistics(store: PageStore, limit: int = 10, watch: Watch = unwatched) -> S
         groups=int((sizes > 1).sum()),
         largest_group=int(sizes.max(initial=min(census.originals, 1))),
         sites=len(pages),
-        top_sites=tuple(Site(name, many, copied[name]) for name, many in pages.most_common(limit)),
-        dropped_sites=tuple(most_dropped(store, limit)),
+        top_sites=tuple(Site(name, many, copied[name]) for name, many in pages.most_common(_SITES)),
+        dropped_sites=tuple(most_dropped(store, _SITES)),
         first_seen=census.first_seen,
         last_seen=census.last_seen(store),
         bytes=store.size(),
@@ -275,11 +258,8 @@ def pages_where(store: PageStore, is_wanted: Callable[[Record], bool], watch: Wa
     return select_pages(found, np.isin(found.ids, column(wanted)))
 
 
-def select_unseen(
-    store: PageStore, before: float | None, max_pages: int | None = None, watch: Watch = unwatched
-) -> PageSelection:
-    """Select pages last seen before a time, in seconds since 1970, and then pages above a maximum, those seen longest
-    ago first. None: unbounded.
+def select_unseen(store: PageStore, before: float, watch: Watch = unwatched) -> PageSelection:
+    """Select pages last seen before a time, in seconds since 1970.
 
     A copy counts as a sight of its original: the next copy needs it, and no copy outlives it.
     """
@@ -287,12 +267,7 @@ def select_unseen(
     seen = last_seen(store, found)
     at, there = found.place(found.originals)
     np.maximum.at(seen, at[there], seen[there])  # each by its copies; a copy is nobody's original
-    going = seen < np.uint64(max(before or 0, 0))
-    if max_pages is not None and len(seen) - int(going.sum()) > max_pages:
-        # Seen at the same time: a copy goes before its original, and an older page before a newer one.
-        order = np.lexsort((found.ids, ~found.copies, seen, ~going))
-        going[order[: len(seen) - max_pages]] = True
-    return select_pages(found, going)
+    return select_pages(found, seen < np.uint64(max(before, 0)))
 
 
 def last_seen(store: PageStore, of: Members) -> Ids:

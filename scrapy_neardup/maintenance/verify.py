@@ -25,7 +25,7 @@ from scrapy_neardup.server.counting import COUNTED
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import FRONTIER
-from scrapy_neardup.state.layout import QUEUE, last_id, meta_key, record_key, unpack_block, unpack_id, unpack_seen
+from scrapy_neardup.state.layout import QUEUE, last_id, meta_key, record_key, unpack_block, unpack_seen
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import is_head, is_posting, is_unreachable, pairs
 from scrapy_neardup.state.record import Record
@@ -33,8 +33,8 @@ from scrapy_neardup.state.verifier import RowCount, column
 
 #: Problems to name; the others are counted.
 NAMED = 20
-#: Lengths of the keys of URLs, evidence and bodies, and of the values of URLs and bodies.
-_ID_KEY, _BODY_KEY, _PAIR_KEY, _SEEN, _ID = 9, 6, 17, 12, 8
+#: Lengths of the keys of URLs and evidence, and of the queue; and of the values of URLs and the frontier.
+_ID_KEY, _PAIR_KEY, _SEEN, _ID = 9, 17, 12, 8
 #: Names below ``m``.
 _NAMES = frozenset((meta_key("recipe"), meta_key("secret"), DECISIONS_KEY, FRONTIER, KEY, COUNTED))
 
@@ -97,12 +97,6 @@ def _unpack_evidence(key: bytes, packed: bytes) -> int:
     return last_id(key)
 
 
-def _unpack_body(key: bytes, packed: bytes) -> int:
-    if len(key) != _BODY_KEY or len(packed) != _ID:
-        raise ValueError(f"the row {key!r} is no body row")
-    return unpack_id(packed)
-
-
 def _unpack_queue(key: bytes, packed: bytes) -> None:
     if len(packed) != (_ID if key == FRONTIER else 0) or len(key) not in (len(FRONTIER), _PAIR_KEY):
         raise ValueError(f"the row {key!r} is no row of the expiry")
@@ -113,10 +107,7 @@ def _unpack_counts(counts: Counts, key: bytes, packed: bytes) -> None:
 
 
 #: Rows that belong to one page, which imply nothing else.
-PAGE_ROWS = (
-    RowKind(b"x", "body", lambda _: _unpack_body, names_page=True),
-    RowKind(b"e", "evidence", lambda _: _unpack_evidence, names_page=True),
-)
+PAGE_ROWS = (RowKind(b"e", "evidence", lambda _: _unpack_evidence, names_page=True),)
 #: Rows of the expiry.
 EXPIRY_ROWS = (RowKind(QUEUE, "queue", lambda _: _unpack_queue), RowKind(FRONTIER, "frontier", lambda _: _unpack_queue))
 #: Rows that belong to the state as a whole.

@@ -107,7 +107,7 @@ class MarkedText:
 
 @dataclass(frozen=True, slots=True)
 class PagePair:
-    """A page and the earlier one that it resembles, None if that is gone.
+    """A page and the earlier page that it resembles, None if that is gone.
 
     ``copy``: whether the page is a copy, or passed. ``shared``: common sentences that the state keeps. ``texts``: of
     the earlier page and of the later one, if known. In the table of a large report older copies have no texts, and

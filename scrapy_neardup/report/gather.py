@@ -29,7 +29,7 @@ from scrapy_neardup.untrusted import SENTENCE, SITE, TITLE, clean_line, clean_te
 
 #: Groups to show, and copies of each; pairs of sites to show; crawls to show, the last ones.
 GROUPS, PAGES_OF_GROUP, FLOWS, _LAST_CRAWLS = 100, 20, 100, 50
-#: Originals whose site is remembered.
+#: Remember the sites of so many originals.
 _REMEMBERED = 50_000
 #: Kinds of copies that share the title of their original.
 _SAME_TITLE = ("identical", "near", "same_title")
@@ -176,7 +176,7 @@ def _members(records: Iterable[Record], largest: Collection[int]) -> dict[int, l
 
 def _group(reader: PageReader, id: int, copies: int, members: list[Record]) -> Group:
     first, better = reader.store.record(id), newest_replacement(reader.store, id)
-    if better is not None:  # it stands for the page that came first, too
+    if better is not None:  # the page that came first is a member, too
         others = [one for one in members if one.id != better.id]
         members = [*([first] if first else []), *others][:PAGES_OF_GROUP]
     original = better or first

@@ -90,7 +90,7 @@ def check_template() -> None:
 def _fill_template(values: Mapping[str, Any], filters: Mapping[str, Any], data: Any) -> str:
     """Fill in report.html, with report.css, report.js and its ``data`` inside.
 
-    Values are escaped unless they are Markup. The policy of the page allows this script alone, and loads nothing.
+    Values are escaped unless they are Markup. The policy of the page allows only this script, and loads nothing.
     """
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup

@@ -100,9 +100,9 @@ class PageReader:
         return old, new
 
     def marked_texts(self, page: Record, original: Record) -> tuple[MarkedText | None, MarkedText | None]:
-        """Return both texts, as far as they are known.
+        """Return the known texts.
 
-        Sentences of both are marked; beside an unknown text, those that the state knows to be shared.
+        Common sentences are marked; beside an unknown text, the sentences that the state knows to be shared.
         """
         simplified, evidence, whole = self._simplified, self.evidence(page.id), self.texts(page, original)
         old, new = (clean_text(text[:_READ]) for text in whole)
@@ -142,7 +142,7 @@ def choose_pairs(candidates: Mapping[str, Sequence[int]], reader: PageReader) ->
 
 
 def _find_pair(id: int, reader: PageReader) -> tuple[Record, Record] | None:
-    """Return a page and the earlier one that it resembles; None if either is gone."""
+    """Return a page and the earlier page that it resembles; None if either is gone."""
     page, evidence = reader.store.record(id), reader.evidence(id)
     if page is None:
         return None

@@ -40,11 +40,11 @@ class Words:
         return name in self._patterns
 
     def quoted_in(self, script: str) -> dict[str, str]:
-        """Return all patterns whose names stand in quotes in a script."""
+        """Return all patterns that a script names in quotes."""
         return {name: self.pattern(name) for name in self._patterns if f'"{name}"' in script}
 
     def below(self, name: str) -> dict[str, str]:
-        """Return all patterns whose names begin with this one and a point."""
+        """Return all patterns with a name that begins with this one and a point."""
         return {key: pattern for key, pattern in self._patterns.items() if key.startswith(f"{name}.")}
 
 

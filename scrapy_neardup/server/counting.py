@@ -70,12 +70,12 @@ class SharedBoilerplate(BoilerplateCounts):
 
     def count(self, notes: Iterable[Note]) -> None:
         """Count notes."""
-        hashes = self._rows.hashes
         for sentences, site, yes, page in notes:
+            counts = self.counts.on_site(site, self._rows.hashes)
             if sentences is None:
-                self.counts.note_form(site, hashes, in_form=yes)
+                counts.note_form(in_form=yes)
             else:
-                self.counts.note(sentences, site, hashes, everywhere=yes, page=page)
+                counts.note(sentences, everywhere=yes, page=page)
 
     def count_entries(self, entries: Entries) -> None:
         """Count what others published, in the order of the stream. Raises StoreDamaged."""

@@ -14,7 +14,7 @@ from scrapy_neardup.server.layout import pending_name
 from scrapy_neardup.server.program import PendingPage
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.expiry import Expiry
-from scrapy_neardup.state.journal import Journal, UnsealedPages, pending_in
+from scrapy_neardup.state.journal import Journal, UnsealedPages
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import Postings
 from scrapy_neardup.state.record import Record
@@ -131,13 +131,6 @@ class RedisStore(PageStore):
         self.is_held = any(
             self.leases.is_held_by_others(layout.last_id(key)) for key, _ in self.kv.scan(layout.GENERATIONS)
         )
-
-    def pending(self) -> UnsealedPages:
-        """Return the unsealed pages of the crawls that the state knows."""
-        return pending_in(self.kv)
-
-    def is_pending(self, id: int) -> bool:
-        return self.journal.is_unsealed(id)
 
     def close(self) -> None:
         if not self._closed:

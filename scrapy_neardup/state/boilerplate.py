@@ -1,11 +1,21 @@
-"""Boilerplate: how many pages hold a sentence, on one site and on all sites."""
+"""Boilerplate: on how many pages a sentence stands, of one site and of all sites.
+
+A sentence on many pages of a site is boilerplate of that site only, so nobody can make a sentence of another publisher
+boilerplate by repeating it. A sentence on many sites is boilerplate everywhere; a site counts once there, and the
+secret of the state chooses which of 32 bits it sets.
+
+A third table counts forms: pages that repeat another page of their site under another title, with other names or
+numbers. On most sites 1 page in 100 does. Where 1 in 5 does, as in a shop, shared text is the site's template, and the
+method asks for more.
+"""
 
 from __future__ import annotations
 
+import struct
 import sys
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -14,7 +24,7 @@ import numpy.typing as npt
 
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.records import PageRows
 from scrapy_neardup.state.sentence_counts import BLOCKS, IN_BLOCK, Recurrence, Sentences
@@ -22,105 +32,27 @@ from scrapy_neardup.state.sentence_counts import BLOCKS, IN_BLOCK, Recurrence, S
 if TYPE_CHECKING:
     from tldextract import TLDExtract
 
-
-# How many of a site's last pages repeat another one's template under another title. On most sites 1 in 100 does. Where
-# 1 in 5 does, as in a shop, shared text is the site's template, and the method asks for more.
-
-
-#: Sites to remember, those noted last.
-_SITES = 4096
-#: Above this many pages the counts of a site are halved, so the last pages count.
-_LAST = 1024
-#: Below this many pages the share is unknown.
-LEAST_PAGES = 64
-#: The format of a site before compression; the site noted last comes last.
-_PACKED = np.dtype([("site", ">u4"), ("pages", ">u2"), ("forms", ">u2")])
-
-
-class Forms:
-    """Counts of 4,096 sites by 32-bit fingerprint, in half a megabyte: pages, and those that are forms.
-
-    A form is a page that repeats a template of its site with other names or numbers in it.
-    """
-
-    def __init__(self) -> None:
-        self._sites: dict[int, tuple[int, int]] = {}
-        self._is_changed = False
-
-    def note(self, site: int, *, in_form: bool) -> None:
-        """Count a page of a site, and whether it is a form."""
-        pages, forms = self._sites.pop(site, (0, 0))
-        self._put(site, pages + 1, forms + in_form)
-
-    def share(self, site: int) -> float:
-        """Return the share of forms among the pages of a site; 0 if too few pages are known."""
-        pages, forms = self._sites.get(site, (0, 0))
-        return forms / pages if pages >= LEAST_PAGES else 0.0
-
-    def changed(self) -> dict[int, bytes]:
-        """Return the one block, if it changed since ``saved``."""
-        return self.blocks() if self._is_changed else {}
-
-    def blocks(self) -> dict[int, bytes]:
-        """Return everything as one block, unless it is empty."""
-        rows = [(site, *counts) for site, counts in self._sites.items()]
-        return {0: zlib.compress(np.array(rows, _PACKED).tobytes(), 1)} if rows else {}
-
-    def saved(self) -> None:
-        """The result of ``changed`` was written."""
-        self._is_changed = False
-
-    def load(self, block: int, packed: bytes) -> None:
-        """Load the block. Raises ValueError and loads nothing if it is damaged."""
-        if block:
-            raise ValueError(f"there is no block {block} with counts of forms")
-        try:
-            plain = zlib.decompress(packed)
-        except zlib.error as error:
-            raise ValueError(f"the counts of forms cannot be unpacked ({error})") from None
-        if len(plain) % _PACKED.itemsize:
-            raise ValueError(f"there are no counts of forms in {len(plain)} bytes")
-        found = np.frombuffer(plain, _PACKED)
-        pages, sites = found["pages"], np.unique(found["site"])
-        are_counts = (found["forms"] <= pages) & (pages > 0) & (pages < _LAST)
-        if not len(sites) == len(found) <= _SITES or not are_counts.all():
-            raise ValueError("the counts of forms hold what cannot stand there")
-        columns = (found[name].tolist() for name in ("site", "pages", "forms"))
-        self._sites = {site: (pages, forms) for site, pages, forms in zip(*columns, strict=True)}
-
-    def merge(self, other: Forms) -> None:
-        """Add the counts of another state."""
-        for site, (pages, forms) in other._sites.items():
-            ours = self._sites.pop(site, (0, 0))
-            self._put(site, ours[0] + pages, ours[1] + forms)
-
-    def _put(self, site: int, pages: int, forms: int) -> None:
-        while pages >= _LAST:
-            pages, forms = pages // 2, forms // 2
-        self._sites[site] = pages, forms
-        if len(self._sites) > _SITES:
-            del self._sites[next(iter(self._sites))]
-        self._is_changed = True
-
-
-# A sentence on many pages of a site is boilerplate of that site only, so nobody can make a sentence of another
-# publisher boilerplate by repeating it. A sentence on many sites is boilerplate everywhere; a site counts once there,
-# and the secret of the state chooses which of 32 bits it sets. A third table counts templates; see ``Forms``.
-
-
 #: A sentence on this many pages of a site is boilerplate there.
 COMMON_HERE = 16
 #: A sentence with this many of 32 site bits is boilerplate everywhere: about 36 publishers.
 COMMON_BITS = 22
+#: Below this many pages the share of forms is unknown.
+LEAST_PAGES = 64
+#: A pseudo-sentence on every page, which counts the pages of a site.
+ALL_PAGES = np.array([0], np.uint32)
 
 
-class PageCounts(ABC):
-    """On how many pages each sentence stood, and how many pages of a site are forms."""
+class CountsOfSite(ABC):
+    """The counts of one site. Pages without a site count as one site, whose name is empty."""
+
+    def __init__(self, site: str, hashes: Keyed) -> None:
+        self.site = site
+        self.hashes = hashes
+        #: The number that is mixed into the site's sentences.
+        self.number = number_of_site(site, hashes)
 
     @abstractmethod
-    def note(
-        self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool, page: int | None = None
-    ) -> bool:
+    def note(self, sentences: Sentences, *, everywhere: bool, page: int | None = None) -> bool:
         """Count the different sentences of a page for its site, and unless it is a copy for all sites.
 
         ``page``: the page's 32-bit number; a number that the site has already counts nothing. Return whether it
@@ -128,102 +60,140 @@ class PageCounts(ABC):
         """
 
     @abstractmethod
-    def note_form(self, site: str, hashes: Keyed, *, in_form: bool) -> None:
-        """Count a page and whether it repeats a template. Pages without a site count as one site."""
+    def note_form(self, *, in_form: bool) -> None:
+        """Count a page, and whether it is a form."""
 
     @abstractmethod
-    def stood_on(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.uint16]:
-        """Return on how many pages of a site each sentence stood, at most 256."""
+    def forms(self) -> float:
+        """Return the share of forms among the last pages; 0 if too few pages are known."""
 
     @abstractmethod
-    def stood_anywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+    def stood_here(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+        """Return on how many pages each sentence stood, at most 256."""
+
+    @abstractmethod
+    def stood_everywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         """Return a lower bound for the pages of each sentence on all sites; copies do not count."""
 
     @abstractmethod
     def is_common_everywhere(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
         """Return which sentences are boilerplate everywhere."""
 
+    def pages(self) -> int:
+        """Return the number of counted pages, at most 256; 0 for pages without a site."""
+        return int(self.stood_on(ALL_PAGES)[0])
+
+    def stood_on(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+        """Return on how many pages each sentence stood, at most 256; on none of those without a site."""
+        return self.stood_here(sentences) if self.site else np.zeros(len(sentences), np.uint16)
+
+    def stood_anywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+        """Return a lower bound for the pages of each sentence, here or on all sites. Copies count only here."""
+        return np.maximum(self.stood_here(sentences), self.stood_everywhere(sentences))
+
+    def is_own(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
+        """Return which sentences are boilerplate of the site itself."""
+        return self.stood_here(sentences) >= COMMON_HERE
+
+    def is_common(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
+        """Return which sentences are boilerplate, of the site or everywhere."""
+        return self.is_own(sentences) | self.is_common_everywhere(sentences)
+
+
+class PageCounts(ABC):
+    """Counts of all sites."""
+
     @abstractmethod
-    def share_of_forms(self, site: str, hashes: Keyed) -> float:
-        """Return the share of forms among the last pages of a site; 0 if too few pages are known."""
+    def on_site(self, site: str, hashes: Keyed) -> CountsOfSite:
+        """Return the counts of a site; the name may be empty."""
 
-    def is_own(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.bool_]:
-        """Return which sentences are boilerplate of a site itself."""
-        return self.stood_on(sentences, site, hashes) >= COMMON_HERE
 
-    def is_common(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.bool_]:
-        """Return which sentences are boilerplate, of a site or everywhere."""
-        return self.is_own(sentences, site, hashes) | self.is_common_everywhere(sentences)
+#: Sites whose forms are counted, those noted last.
+_SITES = 4096
+#: Above this many pages the forms of a site are halved, so the last pages count.
+_LAST = 1024
+#: A site before compression: fingerprint, pages, forms. The site noted last comes last.
+_FORM = struct.Struct(">IHH")
+
+
+class Forms:
+    """Counts of 4,096 sites by 32-bit fingerprint, in half a megabyte: pages, and forms among them."""
+
+    def __init__(self) -> None:
+        self._sites: dict[int, tuple[int, int]] = {}
+        self._is_changed = False
+
+    def note(self, site: int, pages: int, forms: int) -> None:
+        """Add pages of a site, and forms among them."""
+        had_pages, had_forms = self._sites.pop(site, (0, 0))
+        pages, forms = had_pages + pages, had_forms + forms
+        while pages >= _LAST:
+            pages, forms = pages // 2, forms // 2
+        self._sites[site] = pages, forms
+        if len(self._sites) > _SITES:
+            del self._sites[next(iter(self._sites))]
+        self._is_changed = True
+
+    def share(self, site: int) -> float:
+        """Return the share of forms among the pages of a site; 0 if too few pages are known."""
+        pages, forms = self._sites.get(site, (0, 0))
+        return forms / pages if pages >= LEAST_PAGES else 0.0
+
+    def blocks(self, *, changed: bool = False) -> dict[int, bytes]:
+        """Return everything as one block, unless it is empty; ``changed``: and unless it is saved."""
+        if not self._sites or (changed and not self._is_changed):
+            return {}
+        plain = b"".join(_FORM.pack(site, *counts) for site, counts in self._sites.items())
+        return {0: zlib.compress(plain, 1)}
+
+    def saved(self) -> None:
+        """The changed block was written."""
+        self._is_changed = False
+
+    def load(self, block: int, packed: bytes) -> None:
+        """Load the block. Raises ValueError and loads nothing if it is damaged."""
+        if block:
+            raise ValueError(f"there is no block {block} with counts of forms")
+        try:
+            rows = list(_FORM.iter_unpack(zlib.decompress(packed)))
+        except (zlib.error, struct.error) as error:
+            raise ValueError(f"the counts of forms cannot be unpacked ({error})") from None
+        found = {site: (pages, forms) for site, pages, forms in rows}
+        are_counts = all(forms <= pages and 0 < pages < _LAST for pages, forms in found.values())
+        if not (len(found) == len(rows) <= _SITES and are_counts):
+            raise ValueError("the counts of forms hold what cannot stand there")
+        self._sites = found
+
+    def merge(self, other: Forms) -> None:
+        """Add the counts of another state."""
+        for site, counts in other._sites.items():
+            self.note(site, *counts)
 
 
 class Counts(PageCounts):
-    """The boilerplate counts of a state, of fixed size."""
+    """The counts of a state, of fixed size."""
 
     def __init__(self) -> None:
         self.here = Recurrence()
         self.everywhere = Recurrence()
-        self.forms = Forms()
+        self.table_of_forms = Forms()
         #: All tables, and the number of the first block of each.
-        self._tables: dict[int, Recurrence | Forms] = {0: self.here, BLOCKS: self.everywhere, 2 * BLOCKS: self.forms}
+        self._tables: dict[int, Recurrence | Forms] = {
+            0: self.here,
+            BLOCKS: self.everywhere,
+            2 * BLOCKS: self.table_of_forms,
+        }
 
-    def note(
-        self, sentences: Sentences, site: str, hashes: Keyed, *, everywhere: bool, page: int | None = None
-    ) -> bool:
-        by = site_bit(site, hashes) if everywhere else None
-        kernels = compiled.kernels
-        if kernels is not None:
-            tables = self.here.memory, by, self.everywhere.memory
-            of_site = number_of_site(site, hashes)
-            number = b"" if page is None else page.to_bytes(4, sys.byteorder)
-            noted = sentences.tobytes() + number
-            return kernels.count_page(noted, page is not None, IN_BLOCK, of_site, *hashes.drawn, *tables)
-        own = np.array([] if page is None else [page], np.uint32)
-        if self.stood_on(own, site, hashes).any():
-            return False
-        counted = np.concatenate((sentences, own))
-        self.here.note(_of_site(np.concatenate((counted, ALL_PAGES)), site, hashes), 0)
-        if by is not None:
-            self.everywhere.note(counted, by)
-        return True
+    def on_site(self, site: str, hashes: Keyed) -> CountsOfSite:
+        return _FixedCountsOfSite(self, site, hashes)
 
-    def note_form(self, site: str, hashes: Keyed, *, in_form: bool) -> None:
-        self.forms.note(_form(site, hashes), in_form=in_form)
-
-    def stood_on(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.uint16]:
-        return self.here.pages(_of_site(sentences, site, hashes))
-
-    def stood_anywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
-        return self.everywhere.pages(sentences)
-
-    def is_common_everywhere(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
-        return self.everywhere.sites(sentences) >= COMMON_BITS
-
-    def share_of_forms(self, site: str, hashes: Keyed) -> float:
-        return self.forms.share(_form(site, hashes))
-
-    def is_common(self, sentences: Sentences, site: str, hashes: Keyed) -> npt.NDArray[np.bool_]:
-        kernels = compiled.kernels
-        if kernels is None:
-            return super().is_common(sentences, site, hashes)
-        tables = COMMON_HERE, self.here.memory, COMMON_BITS, self.everywhere.memory
-        of_site = number_of_site(site, hashes)
-        found = kernels.are_common(sentences.tobytes(), IN_BLOCK, of_site, *hashes.drawn, *tables)
-        return np.frombuffer(found, np.bool_)
-
-    def changed(self) -> dict[int, bytes]:
-        """Return number and content of blocks that changed since ``saved``."""
-        return self._numbered(lambda table: table.changed())
-
-    def blocks(self) -> dict[int, bytes]:
-        """Return number and content of blocks with counts."""
-        return self._numbered(lambda table: table.blocks())
-
-    def _numbered(self, blocks_of: Callable[[Recurrence | Forms], dict[int, bytes]]) -> dict[int, bytes]:
+    def blocks(self, *, changed: bool = False) -> dict[int, bytes]:
+        """Return number and content of blocks with counts; ``changed``: of those that changed since ``saved``."""
         tables = self._tables.items()
-        return {first + block: packed for first, table in tables for block, packed in blocks_of(table).items()}
+        return {first + one: packed for first, table in tables for one, packed in table.blocks(changed=changed).items()}
 
     def saved(self) -> None:
-        """The result of ``changed`` was written."""
+        """The changed blocks were written."""
         for table in self._tables.values():
             table.saved()
 
@@ -236,43 +206,57 @@ class Counts(PageCounts):
         """Add the counts of another state with the same secret; ``in_both``: see ``Recurrence.merge``."""
         self.here.merge(other.here, in_both)
         self.everywhere.merge(other.everywhere, in_both)
-        self.forms.merge(other.forms)
+        self.table_of_forms.merge(other.table_of_forms)
 
 
-class CountsOfSite:
-    """The counts of one site. An empty name stands for an unknown site, where only general boilerplate counts."""
-
-    def __init__(self, counts: PageCounts, site: str, hashes: Keyed) -> None:
+class _FixedCountsOfSite(CountsOfSite):
+    def __init__(self, counts: Counts, site: str, hashes: Keyed) -> None:
+        super().__init__(site, hashes)
         self._counts = counts
-        self._site = site
-        self._hashes = hashes
 
-    def pages(self) -> int:
-        """How many of its pages were counted, at most 256."""
-        return int(self.stood_on(ALL_PAGES)[0])
+    def _of_site(self, sentences: Sentences) -> Sentences:
+        """Return fingerprints of sentences on this site, unrelated to those on other sites."""
+        return self.hashes.halves(sentences, self.number)
 
-    def stood_on(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
-        """Return on how many of its pages each sentence stood, at most 256."""
-        if not self._site:
-            return np.zeros(len(sentences), np.uint16)
-        return self._counts.stood_on(sentences, self._site, self._hashes)
+    def note(self, sentences: Sentences, *, everywhere: bool, page: int | None = None) -> bool:
+        by = site_bit(self.site, self.hashes) if everywhere else None
+        kernels = compiled.kernels
+        if kernels is not None:
+            tables = self._counts.here.memory, by, self._counts.everywhere.memory
+            number = b"" if page is None else page.to_bytes(4, sys.byteorder)
+            noted = sentences.tobytes() + number
+            return kernels.count_page(noted, page is not None, IN_BLOCK, self.number, *self.hashes.drawn, *tables)
+        own = np.array([] if page is None else [page], np.uint32)
+        if self.stood_here(own).any():
+            return False
+        counted = np.concatenate((sentences, own))
+        self._counts.here.note(self._of_site(np.concatenate((counted, ALL_PAGES))), 0)
+        if by is not None:
+            self._counts.everywhere.note(counted, by)
+        return True
 
-    def stood_anywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
-        """Return a lower bound for the pages of each sentence, here or anywhere. Copies count here alone."""
-        here = self._counts.stood_on(sentences, self._site, self._hashes)
-        return np.maximum(here, self._counts.stood_anywhere(sentences))
+    def note_form(self, *, in_form: bool) -> None:
+        self._counts.table_of_forms.note(_form(self.site, self.hashes), 1, int(in_form))
 
     def forms(self) -> float:
-        """The share of its last pages that repeat a template; 0 if few are known."""
-        return self._counts.share_of_forms(self._site, self._hashes)
+        return self._counts.table_of_forms.share(_form(self.site, self.hashes))
 
-    def is_own(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
-        """Return which sentences are boilerplate of the site itself. Pages without a site count as one site."""
-        return self._counts.is_own(sentences, self._site, self._hashes)
+    def stood_here(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+        return self._counts.here.pages(self._of_site(sentences))
+
+    def stood_everywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+        return self._counts.everywhere.pages(sentences)
+
+    def is_common_everywhere(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
+        return self._counts.everywhere.sites(sentences) >= COMMON_BITS
 
     def is_common(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
-        """Return which sentences are boilerplate, of the site or everywhere."""
-        return self._counts.is_common(sentences, self._site, self._hashes)
+        kernels = compiled.kernels
+        if kernels is None:
+            return super().is_common(sentences)
+        tables = COMMON_HERE, self._counts.here.memory, COMMON_BITS, self._counts.everywhere.memory
+        found = kernels.are_common(sentences.tobytes(), IN_BLOCK, self.number, *self.hashes.drawn, *tables)
+        return np.frombuffer(found, np.bool_)
 
 
 @lru_cache(maxsize=10_000)
@@ -305,15 +289,6 @@ def _domains() -> TLDExtract:
     return TLDExtract(suffix_list_urls=(), cache_dir=None)
 
 
-#: A pseudo-sentence on every page, which counts the pages of a site.
-ALL_PAGES = np.array([0], np.uint32)
-
-
-def _of_site(sentences: Sentences, site: str, hashes: Keyed) -> Sentences:
-    """Return fingerprints of sentences on this site, unrelated to those on other sites."""
-    return hashes.halves(sentences, number_of_site(site, hashes))
-
-
 @lru_cache(maxsize=1000)
 def number_of_site(site: str, hashes: Keyed) -> int:
     """Return the number that is mixed into a site's sentences."""
@@ -330,6 +305,14 @@ def site_bit(site: str, hashes: Keyed) -> int:
 def _form(site: str, hashes: Keyed) -> int:
     """Return the site's fingerprint among the templates."""
     return hashes.short(f"forms {site}")
+
+
+def read_counts(rows: Iterable[Row]) -> Counts:
+    """Return the counts in rows of a state. Raises ValueError."""
+    counts = Counts()
+    for key, packed in rows:
+        counts.load(layout.unpack_block(key), packed)
+    return counts
 
 
 #: Pages between writes of the counts. A kill loses the counts of these pages at most.
@@ -356,17 +339,14 @@ class BoilerplateCounts:
 
     def load(self) -> Counts:
         """Return the counts that are written. Raises StoreDamaged."""
-        found = Counts()
         try:
-            for key, packed in self._kv.scan(b"b"):
-                found.load(layout.unpack_block(key), packed)
+            return read_counts(self._kv.scan(b"b"))
         except ValueError as error:
             raise self._kv.damaged(str(error)) from None
-        return found
 
     def note(self, sentences: Sentences, site: str, *, everywhere: bool, page: int | None) -> None:
         """See ``PageStore.note``."""
-        if not self.used.note(sentences, site, self._rows.hashes, everywhere=everywhere, page=page):
+        if not self.used.on_site(site, self._rows.hashes).note(sentences, everywhere=everywhere, page=page):
             return
         self._noted += 1
         if self._noted % _COUNTS_EVERY == 0:
@@ -374,7 +354,7 @@ class BoilerplateCounts:
 
     def note_form(self, site: str, *, in_form: bool) -> None:
         """See ``PageStore.note_form``."""
-        self.used.note_form(site, self._rows.hashes, in_form=in_form)
+        self.used.on_site(site, self._rows.hashes).note_form(in_form=in_form)
 
     def write(self, *, sync: bool) -> None:
         """Write changed counts in one batch. A failed write is repeated later."""
@@ -384,4 +364,4 @@ class BoilerplateCounts:
 
     def changes(self) -> Changes:
         """Return the batch with changed counts."""
-        return Changes({layout.block_key(block): packed for block, packed in self.counts.changed().items()})
+        return Changes({layout.block_key(block): packed for block, packed in self.counts.blocks(changed=True).items()})

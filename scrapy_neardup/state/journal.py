@@ -106,7 +106,7 @@ class Journal:
     batch = 1000
 
     def __init__(self, rows: PageRows, expiry: Expiry) -> None:
-        #: Crawls of this process that may have unsealed pages.
+        #: Crawls of this process that may have unsealed pages; in a snapshot all of its crawls, too.
         self.running: set[int] = set()
         self._rows = rows
         self._kv = rows.kv

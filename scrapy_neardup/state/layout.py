@@ -8,7 +8,6 @@
     k + key                     ids of the pages under this key of 5 bytes. A page that is better than its original is
                                 also listed under the id of its group: see ``newest_replacement``
     k + key + id                further pages under a key: this id, and others in the value: see ``postings``
-    x + 5 bytes of a digest     id of a page that was made from a body with this digest: see ``Record.body``
     c + generation              a crawl, by the time of its beginning (JSON): see ``maintenance/tables``
     h + hash of a site          how many of its pages were judged, and dropped (JSON): see ``maintenance/tables``
     d + generation + id         a page that a crawl dropped as a copy, in that order: see ``judge/drops``
@@ -41,8 +40,6 @@ _ID = struct.Struct(">Q")
 _PREFIX = struct.Struct(">cQ")
 _PAIR = struct.Struct(">cQQ")
 _SEEN = struct.Struct(">QI")
-#: Bytes of a digest in its key; the record has all of it.
-_BODY = 5
 #: Characters of a URL that a record has room for: no character has more than four bytes.
 _LONGEST_URL = 65535 // 4
 
@@ -84,11 +81,6 @@ def posting_prefix(key: int) -> bytes:
 def posting_key(key: int, id: int) -> bytes:
     """k + key + id."""
     return posting_prefix(key) + id.to_bytes(8, "big")
-
-
-def body_key(body: int) -> bytes:
-    """x + the first bytes of a digest. The later of two equal ones is found."""
-    return b"x" + body.to_bytes(8, "big")[:_BODY]
 
 
 def site_key(site: str) -> bytes:

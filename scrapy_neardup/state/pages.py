@@ -62,6 +62,8 @@ class PageStore(PageRows):
         self.is_held, self.as_of = (snapshot.is_held, snapshot.as_of) if snapshot is not None else (False, 0.0)
         self._closed = False
         self._make_parts()
+        if snapshot is not None:
+            self.journal.running |= {layout.last_id(key) for key, _ in snapshot.scan(layout.GENERATIONS)}
 
     def _make_parts(self) -> None:
         newest = next(self.kv.scan(layout.RECORDS, reverse=True), None)
@@ -73,18 +75,12 @@ class PageStore(PageRows):
     # The state as a whole.
 
     def pending(self) -> UnsealedPages:
-        """Return the unsealed pages in a snapshot: of running or killed crawls, or with feeds that were not stored.
-
-        A state that is written to has none.
-        """
-        return UnsealedPages() if self.snapshot is None else pending_in(self.snapshot)
+        """Return the unsealed pages: of running or killed crawls, or with feeds that were not stored."""
+        return pending_in(self.snapshot or self.kv)
 
     def is_pending(self, id: int) -> bool:
-        """Whether a page of the snapshot is unsealed."""
-        if self.snapshot is None:
-            return False
-        crawls = (layout.last_id(key) for key, _ in self.snapshot.scan(layout.GENERATIONS))
-        return any(self.snapshot.get(layout.journal_key(crawl, id)) is not None for crawl in crawls)
+        """Whether a page is unsealed."""
+        return self.journal.is_unsealed(id)
 
     def note_rollback(self, rolled_back: UnsealedPages) -> None:
         """Note which pages the opening rolled back."""
@@ -158,12 +154,6 @@ class PageStore(PageRows):
         record = self.record(layout.unpack_seen(seen)[0])
         # Another URL may have the same hash.
         return record if record is not None and record.url == layout.kept_url(url) else None
-
-    def by_body(self, body: int) -> Record | None:
-        """Return a page with this digest of its bytes, or None."""
-        named = self.kv.get(layout.body_key(body)) if body else None
-        record = self.record(layout.unpack_id(named)) if named is not None else None
-        return record if record is not None and record.is_found_by_body and record.body == body else None
 
     def last_seen(self, url: str) -> int:
         """Return when a URL was last judged, in seconds since 1970; 0 for never."""
@@ -244,8 +234,7 @@ class PageStore(PageRows):
         def write() -> None:
             changes = Changes({self.url_key(record.url): layout.pack_seen(record.id, seconds), **dict(extra_rows)})
             if renewed is not None and renewed != record:
-                self.lose_body(record, changes)
-                self.put(renewed, changes)
+                changes.put(layout.record_key(renewed.id), renewed.pack())
             self.see(copied_from, seconds, changes)
             self.apply(changes)
 
@@ -294,7 +283,7 @@ class PageStore(PageRows):
 
     def on_site(self, site: str) -> CountsOfSite:
         """Return the counts of a site; see ``site_of``. The name may be empty."""
-        return CountsOfSite(self._boilerplate.used, site, self.hashes)
+        return self._boilerplate.used.on_site(site, self.hashes)
 
     def use_exact_counts(self, counts: PageCounts) -> None:
         """Count and judge pages with these counts, which are never written; and from now on erase no record.
@@ -317,9 +306,9 @@ class PageStore(PageRows):
         """Count a page of a site, and whether it is a form: a template of the site with other names or numbers."""
         self._boilerplate.note_form(site, in_form=in_form)
 
-    def counted(self) -> dict[int, bytes]:
-        """Return the blocks of the counts by number, for ``Counts.load``."""
-        return self._boilerplate.counts.blocks()
+    def counted(self) -> dict[bytes, bytes]:
+        """Return the rows of the counts, also of those that are not written yet."""
+        return {layout.block_key(block): packed for block, packed in self._boilerplate.counts.blocks().items()}
 
     def add_counts(self, counts: Counts, in_both: int = 0) -> None:
         """Add counts of another state and write them; ``in_both``: an upper bound for pages that both have counted."""

@@ -90,11 +90,6 @@ class Record:
         return self.original != self.id and bool(self.keys) and not self.leads
 
     @property
-    def is_found_by_body(self) -> bool:
-        """Whether pages of other URLs with the same bytes are judged by it."""
-        return bool(self.body and self.keys) and not self.former
-
-    @property
     def first_seen(self) -> float:
         """Seconds since 1970."""
         return self.id / 1e9

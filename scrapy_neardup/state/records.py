@@ -118,16 +118,10 @@ class PageRows:
     def file(self, record: Record, changes: Changes, seen: float, evidence: Evidence | None = None) -> None:
         """Add all rows of a page to a batch. ``seen``: when it was last seen, in seconds since 1970."""
         self._postings.file(record.keys, record.id, changes)
-        self.put(record, changes)
+        changes.put(layout.record_key(record.id), record.pack())
         if evidence is not None:
             changes.put(layout.evidence_key(record.id), evidence.pack())
         changes.put(self.url_key(record.url), layout.pack_seen(record.id, seen))
-
-    def put(self, record: Record, changes: Changes) -> None:
-        """Add the row of a record, and the row of its digest."""
-        changes.put(layout.record_key(record.id), record.pack())
-        if record.body and record.is_found_by_body:
-            changes.put(layout.body_key(record.body), layout.pack_id(record.id))
 
     def see(self, pages: Iterable[Record], seconds: float, changes: Changes) -> None:
         """Record that originals were seen in a copy, so an article that is still copied stays known."""
@@ -146,17 +140,10 @@ class PageRows:
         changes.delete(layout.record_key(id))
         changes.delete(layout.evidence_key(id))
         self._postings.remove(record.keys, id, changes)
-        self.lose_body(record, changes)
         url = self.url_key(record.url)
         if self.is_page_of(url, id, changes):
             changes.delete(url)
         return 1
-
-    def lose_body(self, record: Record, changes: Changes) -> None:
-        """Remove the row of a page's digest, unless a later page has it."""
-        key = layout.body_key(record.body)
-        if record.is_found_by_body and self.kv.get(key) == layout.pack_id(record.id):
-            changes.delete(key)
 
     def kept(self, id: int, changes: Changes) -> Record | None:
         """Return the record, unless these changes remove it."""

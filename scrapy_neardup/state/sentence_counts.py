@@ -94,13 +94,10 @@ class Recurrence:
         stood: npt.NDArray[np.uint16] = (self._repeats[slots].astype(np.uint16) + self._bits(slots)) * known
         return stood
 
-    def changed(self) -> dict[int, bytes]:
-        """Yield number and content of blocks that changed since ``saved``."""
-        return self._packed(np.flatnonzero(self._dirty))
-
-    def blocks(self) -> dict[int, bytes]:
-        """Yield number and content of blocks with sentences."""
-        return self._packed(np.unique(np.flatnonzero(self._filled()) // IN_BLOCK))
+    def blocks(self, *, changed: bool = False) -> dict[int, bytes]:
+        """Return number and content of blocks with sentences; ``changed``: of those that changed since ``saved``."""
+        blocks = np.flatnonzero(self._dirty if changed else self._filled().reshape(-1, IN_BLOCK).any(axis=1))
+        return {block: zlib.compress(self._pack(block), 1) for block in blocks.tolist()}
 
     def saved(self) -> None:
         """The result of ``changed`` was written. Call it before the next page."""
@@ -191,9 +188,6 @@ class Recurrence:
             self._newest[buckets] = ways
             lost = self._sentences[slots] != sentences
             sentences, buckets = sentences[lost], buckets[lost]
-
-    def _packed(self, blocks: _Indices) -> dict[int, bytes]:
-        return {block: zlib.compress(self._pack(block), 1) for block in blocks.tolist()}
 
     def _pack(self, block: int) -> bytes:
         rows, ways = _place(block)

@@ -17,7 +17,7 @@ from scrapy_neardup.state.postings import is_posting, pairs
 from scrapy_neardup.state.record import Record
 
 #: Rows that records imply.
-_DERIVED = (b"k", b"u", b"x")
+_DERIVED = (b"k", b"u")
 
 
 def row_problems(kv: KeyValueStore, tally: RowTally, hashes: Keyed | None) -> Iterator[str]:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.batch.counts import MOST, ExactCounts
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Kind
-from scrapy_neardup.state.boilerplate import Counts, CountsOfSite, PageCounts
+from scrapy_neardup.state.boilerplate import Counts, PageCounts
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.sentence_counts import Sentences
 from tests.build import make_detector, page, story
@@ -33,17 +33,19 @@ def array(*sentences: int) -> Sentences:
 def test_every_sentence_of_every_site_is_counted(noted: list[tuple[str, list[int], bool]]) -> None:
     counts, here, everywhere, total = ExactCounts(), Counter[tuple[str, int]](), defaultdict[int, set[str]](set), 0
     for number, (site, sentences, is_original) in enumerate(noted):
-        counts.note(array(*sentences), site, OPEN, everywhere=is_original, page=number)
+        counts.on_site(site, OPEN).note(array(*sentences), everywhere=is_original, page=number)
         here.update((site, one) for one in set(sentences))
         total += site == SITES[0]
         for one in sentences if is_original else ():
             everywhere[one].add("a.example" if site.endswith("a.example") else site)
     for site in SITES:
-        assert counts.stood_on(SENTENCES, site, OPEN).tolist() == [
+        assert counts.on_site(site, OPEN).stood_here(SENTENCES).tolist() == [
             min(MOST, here[site, one]) for one in SENTENCES.tolist()
         ]
-    assert counts.stood_anywhere(SENTENCES).tolist() == [len(everywhere[one]) for one in SENTENCES.tolist()]
-    assert CountsOfSite(counts, SITES[0], OPEN).pages() == min(MOST, total)
+    assert counts.on_site(SITES[0], OPEN).stood_everywhere(SENTENCES).tolist() == [
+        len(everywhere[one]) for one in SENTENCES.tolist()
+    ]
+    assert counts.on_site(SITES[0], OPEN).pages() == min(MOST, total)
 
 
 def test_a_version_that_is_replaced_stays_in_the_state() -> None:
@@ -60,19 +62,19 @@ def test_a_version_that_is_replaced_stays_in_the_state() -> None:
 def test_a_sentence_is_boilerplate_everywhere_after_some_36_sites() -> None:
     counts = ExactCounts()
     for number in range(15):
-        counts.note(array(1), f"{number}.example", OPEN, everywhere=True)
-        counts.note(array(2), "one.example", OPEN, everywhere=True)
-    assert not counts.is_common(array(1, 2), "new.example", OPEN).any()
+        counts.on_site(f"{number}.example", OPEN).note(array(1), everywhere=True)
+        counts.on_site("one.example", OPEN).note(array(2), everywhere=True)
+    assert not counts.on_site("new.example", OPEN).is_common(array(1, 2)).any()
     for number in range(200):
-        counts.note(array(1), f"{number}.example", OPEN, everywhere=True)
-    assert counts.is_common(array(1, 2), "new.example", OPEN).tolist() == [True, False]
-    assert counts.is_own(array(1, 2), "new.example", OPEN).tolist() == [False, False]
+        counts.on_site(f"{number}.example", OPEN).note(array(1), everywhere=True)
+    assert counts.on_site("new.example", OPEN).is_common(array(1, 2)).tolist() == [True, False]
+    assert counts.on_site("new.example", OPEN).is_own(array(1, 2)).tolist() == [False, False]
 
 
 def share(pages: int, forms: range, counts: PageCounts) -> float:
     for number in range(pages):
-        counts.note_form(SITES[0], OPEN, in_form=number in forms)
-    return counts.share_of_forms(SITES[0], OPEN)
+        counts.on_site(SITES[0], OPEN).note_form(in_form=number in forms)
+    return counts.on_site(SITES[0], OPEN).forms()
 
 
 def test_the_share_of_forms_is_that_of_the_last_pages() -> None:

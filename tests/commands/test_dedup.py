@@ -56,35 +56,27 @@ def run(invoke: Invoke) -> Invoke:
     return partial(invoke, "dedup")
 
 
-def test_with_tag_every_line_is_there_with_its_verdict_behind_the_last_field(folder: Path) -> None:
-    done = run_scrapy("dedup", "feed.jsonl", "--tag", "-o", "out.jsonl", cwd=folder)
-    assert done.stdout.startswith(f"{SAID} 5 written to out.jsonl.\n  kinds: 1 retitled, 1 excerpt\n")
+def test_with_tag_every_line_is_there_with_its_verdict_behind_the_last_field(run: Invoke, folder: Path) -> None:
+    out = run("feed.jsonl", "--tag", "-o", "out.jsonl").out
+    assert out.startswith(f"{SAID} 5 written to out.jsonl.\n  kinds: 1 retitled, 1 excerpt\n")
     written = (folder / "out.jsonl").read_bytes().splitlines()
     for line, record in zip(written, RECORDS, strict=True):
         assert line.startswith(lines(record).rstrip(b"}\n") + b', "neardup": {"verdict": ')
-    first, copy, other, excerpt, short = (record["neardup"] for record in read(folder / "out.jsonl"))
-    assert copy["similar_id"] == first["similar_id"]
+    tags = [record["neardup"] for record in read(folder / "out.jsonl")]
+    assert [[tag[name] for name in ("verdict", "kind", "reason", "original", "like")] for tag in tags] == [
+        ["unique", None, None, None, None],
+        ["duplicate", "retitled", None, "ferry", None],
+        ["unique", None, None, None, None],
+        ["unique", "excerpt", None, None, "ferry"],
+        ["unjudged", None, "too_short", None, None],
+    ]
+    first, copy, other, excerpt, short = tags
+    assert (copy["similar_id"], short["similar_id"]) == (first["similar_id"], None)
     assert len({first["similar_id"], other["similar_id"], excerpt["similar_id"]}) == 3
     assert copy["first_seen"].startswith("20")
-    assert {name: copy[name] for name in ("verdict", "kind", "reason", "original", "like")} == {
-        "verdict": "duplicate",
-        "kind": "retitled",
-        "reason": None,
-        "original": "ferry",
-        "like": None,
-    }
     assert 0.7 < copy["similarity"] < 1
-    assert copy["shared"]
-    assert set(copy["shared"]) < set(PEARS)
-    nothing: dict[str, Any] = {"original": None, "similarity": None, "kind": None, "shared": []}
-    assert {name: first[name] for name in nothing} == {name: other[name] for name in nothing} == nothing
-    assert (excerpt["verdict"], excerpt["kind"], excerpt["original"], excerpt["like"]) == (
-        "unique",
-        "excerpt",
-        None,
-        "ferry",
-    )
-    assert (short["verdict"], short["reason"], short["similar_id"]) == ("unjudged", "too_short", None)
+    assert set() < set(copy["shared"]) < set(PEARS)
+    assert (first["similarity"], first["shared"]) == (None, [])
 
 
 def test_standard_input_to_standard_output(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,43 +126,29 @@ def test_records_are_known_by_id_by_url_or_by_place(run: Invoke, folder: Path) -
             {"id": 7, "text": join_text(*BAKERY)},
         )
     )
-    run("ids.jsonl", "-o", "out.jsonl", "--tag")
-    tags = [record["neardup"] for record in read(folder / "out.jsonl")]
-    assert [(tag["verdict"], tag["original"]) for tag in tags] == [
-        ("unique", None),
-        *[("duplicate", "7")] * 3,
-        ("unchanged", "7"),
-        ("updated", None),
-    ]
-    run("ids.jsonl", "-o", "out.jsonl", "--tag", "--id", "")
-    tags = [record["neardup"] for record in read(folder / "out.jsonl")]
-    assert [(tag["verdict"], tag["original"]) for tag in tags] == [
-        ("unique", None),
-        ("unchanged", "http://a.example/"),
-        *[("duplicate", "http://a.example/")] * 2,
-        ("unchanged", "http://a.example/"),
-        ("unique", None),
-    ]
+    a = "http://a.example/"
+    for options, expected in (
+        ((), ["unique", "7", "7", "7", "unchanged", "updated"]),
+        (("--id", ""), ["unique", "unchanged", a, a, "unchanged", "unique"]),
+    ):
+        run("ids.jsonl", "-o", "out.jsonl", "--tag", *options)
+        tags = [record["neardup"] for record in read(folder / "out.jsonl")]
+        assert [tag["original"] if tag["verdict"] == "duplicate" else tag["verdict"] for tag in tags] == expected
 
 
 def test_malformed_records_are_counted_named_and_kept(folder: Path) -> None:
     bad = [b'{"id": "half', b"[1, 2]", b'{"id": "\xff"}']
     (folder / "bad.jsonl").write_bytes(lines(FIRST) + b"\n".join(bad) + b"\n" + lines(COPY))
     done = run_scrapy("dedup", "bad.jsonl", "-o", "out.jsonl", cwd=folder)
-    assert done.returncode == 1
     said = done.stdout.splitlines()
-    assert said[0] == "2 records: 1 unique, 1 duplicate, 0 unchanged, 0 updated, 0 unjudged. 1 written to out.jsonl."
+    assert (done.returncode, said[0][:34]) == (1, "2 records: 1 unique, 1 duplicate, ")
     assert said[2] == "3 malformed records written to out.jsonl.rejects.jsonl:"
-    assert [line.split(":")[0] for line in said[3:]] == [f"  bad.jsonl, line {number}" for number in (2, 3, 4)]
+    places = [f"bad.jsonl, line {number}" for number in (2, 3, 4)]
+    assert [line.split(":")[0].strip() for line in said[3:]] == places
     rejects = read(folder / "out.jsonl.rejects.jsonl")
-    assert [one["place"] for one in rejects] == [f"bad.jsonl, line {number}" for number in (2, 3, 4)]
+    assert [one["place"] for one in rejects if one["why"]] == places
     assert [one["record"] for one in rejects] == ['{"id": "half', "[1, 2]", '{"id": "\\xff"}']
-    assert all(one["why"] for one in rejects)
     assert read(folder / "out.jsonl") == [FIRST]
-
-
-def test_without_a_place_for_malformed_records_the_first_one_is_an_error(folder: Path) -> None:
-    (folder / "bad.jsonl").write_bytes(lines(FIRST) + b"{\n")
     done = run_scrapy("dedup", "bad.jsonl", cwd=folder)
     assert done.returncode == 2
     assert done.stderr.startswith("scrapy neardup dedup: bad.jsonl, line 2: ")

@@ -107,7 +107,7 @@ def test_an_export_replaces_a_file_only_if_forced_and_is_for_its_user_alone(
     assert (output.read_text(), set(tmp_path.iterdir())) == ("precious", before)
     output.chmod(0o644)
     assert run("export", "-o", output, *force) == 0
-    assert gzip.decompress(output.read_bytes()).startswith(b'{"scrapy-neardup":"state","version":4,')
+    assert gzip.decompress(output.read_bytes()).startswith(b'{"scrapy-neardup":"state","version":5,')
     if os.name == "posix":
         assert output.stat().st_mode & 0o777 == 0o600, "it holds the secret of the state"
     with pytest.raises(NearDupError, match=r"is a folder.* -o"):

@@ -19,7 +19,7 @@ from scrapy_neardup.hashing import compiled, mix_one
 from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.methods.cascade.reading import TitleWords
-from scrapy_neardup.state.boilerplate import Counts, CountsOfSite
+from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.text import characters
 from scrapy_neardup.text.normalize import expand, letters, normalize
 from scrapy_neardup.text.samples import TEXTS, TRADITIONAL
@@ -181,8 +181,8 @@ def test_pages_are_counted_the_same_both_ways() -> None:
         page = step % 12 if step % 4 == 1 else None
 
         def count(counts: Counts, noted: Any = noted, site: str = site, how: Any = (everywhere, page)) -> object:
-            common = CountsOfSite(counts, site, KEYED).is_common(noted)
-            done = counts.note(noted, site, KEYED, everywhere=how[0], page=how[1])
+            common = counts.on_site(site, KEYED).is_common(noted)
+            done = counts.on_site(site, KEYED).note(noted, everywhere=how[0], page=how[1])
             skipped.append(not done)
             return done, common.dtype, common.tolist()
 
@@ -193,7 +193,7 @@ def test_pages_are_counted_the_same_both_ways() -> None:
     assert any(skipped)
     assert not all(skipped)
     assert one.blocks() == other.blocks() != {}
-    assert one.changed() == other.changed()
+    assert one.blocks(changed=True) == other.blocks(changed=True)
 
 
 #: Words that begin alike, and a text of them; few numbers, so that several ways to cut it are equally likely.

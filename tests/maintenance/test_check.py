@@ -15,6 +15,7 @@ from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.verify import NAMED, Findings, check
 from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.expiry import FRONTIER
 from scrapy_neardup.state.layout import (
     evidence_key,
     meta_key,
@@ -184,8 +185,8 @@ DAMAGES: dict[str, tuple[Damage, dict[str, int]]] = {
         {"broken evidence": 1},
     ),
     "the key of evidence is cut": (lambda store: put(store, b"e12", Evidence().pack()), {"broken evidence": 1}),
-    "a body of no page": (lambda store: put(store, b"x" + bytes(5), bytes(7) + b"7"), {"body without page": 1}),
-    "a body is cut": (lambda store: put(store, b"x" + bytes(5), b"7"), {"broken body": 1}),
+    "a page in the queue is cut": (lambda store: put(store, b"o" + bytes(15), b""), {"broken queue": 1}),
+    "the frontier is noise": (lambda store: put(store, FRONTIER, b"7"), {"broken frontier": 1}),
     "counts are noise": (lambda store: put(store, block(store), b"noise"), {"broken counts": 1}),
     "counts of a block that is none": (
         lambda store: put(store, b"b\xff\xff", store.kv.get(block(store)) or b""),

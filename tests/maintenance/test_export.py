@@ -19,9 +19,18 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import NearDupError, StoreMismatch
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.kv.sqlite import SQLite
-from scrapy_neardup.maintenance.export import ExportFile, OpenState, PageEntry, check_recipes, write_export
+from scrapy_neardup.maintenance.export import (
+    ExportFile,
+    OpenState,
+    PageEntry,
+    check_recipes,
+    counts_of,
+    verdicts_of,
+    write_export,
+)
 from scrapy_neardup.maintenance.merge import merge, take_verdicts
 from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.layout import unpack_block
 from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
@@ -45,7 +54,7 @@ KINDS = [
     PageEntry(LIKE, 1714521602, TOLD),
 ]
 HEAD = (
-    '{"scrapy-neardup":"state","version":4,"recipe":{"hash":"none","method":"somebody.Elses","parameters":'
+    '{"scrapy-neardup":"state","version":5,"recipe":{"hash":"none","method":"somebody.Elses","parameters":'
     '{"n":[5,3],"ü":"新"},"secret":"cf37fb19e6c8dd50"},'
     '"secret":"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"}'
 )
@@ -72,7 +81,7 @@ def test_a_file_has_a_head_a_line_for_each_page_and_a_checksum(tmp_path: Path) -
     path = tmp_path / "file"
     path.write_bytes(gzip.compress(lines[:400], 1) + gzip.compress(lines[400:], 1, mtime=5))
     source, opened = ExportFile(path), OpenState(state(KINDS))
-    assert source.counts.blocks() == {}
+    assert list(source.rows(b"")) == []
     assert source.recipe == {**RECIPE, "parameters": {"n": [5, 3], "ü": "新"}, "secret": "cf37fb19e6c8dd50"}
     assert source.secret == Secret(bytes(range(32)))
     assert list(source.pages()) == list(opened.pages()) == KINDS
@@ -83,12 +92,14 @@ def test_counts_and_manual_verdicts_stand_behind_the_pages(tmp_path: Path) -> No
     store = state(KINDS, notes=3)
     write_manual_verdicts(store, KEEP, COPIED)
     lines = [json.loads(line) for line in gzip.decompress(packed(store)).splitlines()]
-    blocks = store.counted()
-    assert len(blocks) > 1
-    assert lines[6:-3] == [{"block": block, "counts": b64encode(blocks[block]).decode()} for block in sorted(blocks)]
+    rows = [*store.counted().items(), *store.rows(b"n")]
+    assert len(rows) > 3
+    assert lines[6:-1] == [{"row": encoded(key), "value": encoded(value)} for key, value in rows]
     source = exported(store, tmp_path / "file")
-    assert source.counts.blocks() == OpenState(store).counts.blocks() == blocks
-    assert source.verdicts == [COPIED, KEEP]  # by time
+    assert list(source.rows(b"")) == rows
+    for one in (source, OpenState(store)):
+        assert counts_of(one).blocks() == {unpack_block(key): packed for key, packed in store.counted().items()}
+        assert sorted(verdicts_of(one, store.hashes), key=lambda verdict: verdict.when) == [COPIED, KEEP]
     copy = memory_state(RECIPE)
     merge(source, copy)
     assert sorted(manual_verdicts(copy), key=lambda one: one.when) == [COPIED, KEEP]
@@ -158,7 +169,7 @@ def test_a_byte_that_was_flipped_is_found_wherever_it_is(tmp_path: Path) -> None
             continue
         same += 1  # a flag, the time or the system in the head, or a bit that fills up the last byte: it says the same
         assert list(source.pages()) == KINDS
-        assert source.counts.blocks() == counted
+        assert dict(source.rows(b"b")) == counted
     assert same < 10
 
 
@@ -201,10 +212,8 @@ def encoded(packed: bytes) -> str:
         on(1, colour="red"),
         *(on(2, evidence=wrong) for wrong in (5, "AP8*", encoded(b"noise"))),
         *((lambda lines, extra=extra: lines.insert(1, lines[extra]), 3) for extra in (1, 2)),
-        on(6, counts="*"),
-        on(6, counts=3),
-        *(on(-2, judged=["a", *wrong]) for wrong in (("burn", "", 1), ("keep", None, 1), ("keep", ""), ())),
-        *(on(-2, judged=["a", "keep", "", wrong]) for wrong in (-1, 2**32, True)),
+        *(on(6, value=wrong) for wrong in ("*", 3)),
+        *(on(-2, row=wrong) for wrong in ("*", None, encoded(b"r" + bytes(8)), "")),
         *(on(-1, pages=4), on(-1, more=4)),
         (lambda lines: lines.pop(3), 12),
     ],
@@ -216,12 +225,20 @@ def test_a_wrong_line_is_named_even_if_the_checksum_fits(tmp_path: Path, change:
         ExportFile(written(tmp_path / "file", json.loads(json.dumps(lines))))
 
 
-@pytest.mark.parametrize("change", [on(6, counts=""), on(-3, block=513), on(6, block="0")])
-def test_blocks_of_counts_that_are_none_are_refused(tmp_path: Path, change: tuple[Change, int]) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(on(6, **wrong) for wrong in ({"value": ""}, {"row": encoded(b"b\2\1")}, {"row": encoded(b"b\0")})),
+        *(on(-2, **wrong) for wrong in ({"value": ""}, {"value": encoded(b'["a", "burn", "", 1]')}, {"row": "bg=="})),
+    ],
+)
+def test_rows_that_are_none_are_refused(tmp_path: Path, change: tuple[Change, int]) -> None:
     lines = lines_of()
     change[0](lines)
+    store = memory_state(RECIPE)
     with pytest.raises(NearDupError, match="is damaged: "):
-        ExportFile(written(tmp_path / "file", lines))
+        merge(ExportFile(written(tmp_path / "file", lines)), store)
+    assert store.pages == 0
 
 
 @pytest.mark.parametrize("extra", [b"[]\n", b"\xff\n", b"[" * 100_000 + b"\n", b"\n", b'{"sha256":'])
@@ -251,7 +268,7 @@ def test_the_checksum_must_fit_and_nothing_may_follow(tmp_path: Path) -> None:
         *(gzip.compress(line, mtime=0) for line in (b"{}\n", b"\xff\n")),
         gzip.compress(b'{"scrapy-neardup":"lexicon","version":1,"recipe":{}}\n', mtime=0),
         gzip.compress(b'{"scrapy-neardup":"state","version":"4","recipe":{}}\n', mtime=0),
-        gzip.compress(b'{"scrapy-neardup":"state","version":4,"recipe":[]}\n', mtime=0),
+        gzip.compress(b'{"scrapy-neardup":"state","version":5,"recipe":[]}\n', mtime=0),
     ],
 )
 def test_another_file_is_refused(tmp_path: Path, content: bytes) -> None:
@@ -264,7 +281,7 @@ def test_another_file_is_refused(tmp_path: Path, content: bytes) -> None:
             ExportFile(missing)
 
 
-@pytest.mark.parametrize("version", [0, 3, 99])
+@pytest.mark.parametrize("version", [0, 4, 99])
 def test_another_version_is_refused_with_the_way_to_read_it(tmp_path: Path, version: int) -> None:
     lines = lines_of()
     lines[0]["version"] = version

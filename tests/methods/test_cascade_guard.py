@@ -138,7 +138,7 @@ def test_a_short_line_is_a_heading_and_stays_unless_it_is_in_a_menu() -> None:
 def test_a_repeated_sentence_is_counted_once_and_left_out_each_time() -> None:
     found = Cascade().fingerprint_own(page(with_lines(SECOND_FERRY, [BOILERPLATE[0], BOILERPLATE[0]], above=1)), ALL)
     counts = Counts()
-    assert counts.note(found.sentences, "", OPEN, everywhere=True)
+    assert counts.on_site("", OPEN).note(found.sentences, everywhere=True)
     assert counts.everywhere.pages(found.sentences).max() == 1
     assert found.own == len(letters(normalize(SECOND_FERRY)))
 

@@ -29,7 +29,7 @@ from scrapy_neardup.kv.memory import Temporary
 from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.state import boilerplate, journal, layout
 from scrapy_neardup.state import records as base
-from scrapy_neardup.state.boilerplate import ALL_PAGES, Counts, _of_site
+from scrapy_neardup.state.boilerplate import ALL_PAGES, number_of_site, read_counts
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import close_store, memory_state, open_at, open_rows, open_store
 from scrapy_neardup.state.pages import PageStore
@@ -391,7 +391,7 @@ def common(store: PageStore, sentences: Sentences = MENU, site: str = SITE) -> l
 
 def places(store: PageStore, sentences: Sentences = MENU) -> list[int]:
     """The blocks that hold the counts of these sentences, in either table, and the count of the pages of the site."""
-    here = _of_site(np.append(sentences, ALL_PAGES), SITE, store.hashes)
+    here = store.hashes.halves(np.append(sentences, ALL_PAGES), number_of_site(SITE, store.hashes))
     return sorted({*(here % _BUCKETS // IN_BLOCK).tolist(), *(BLOCKS + sentences % _BUCKETS // IN_BLOCK).tolist()})
 
 
@@ -457,13 +457,10 @@ def test_counts_of_another_state_are_added_and_written_at_once(lasting: Place, m
     assert other.counted() == {}
     note(store, 3)
     note(other, 4)
-    assert list(other.counted()) == places(store)
-    table = Counts()
-    for block, packed in other.counted().items():
-        table.load(block, packed)
-    store.add_counts(table, in_both=1)
+    assert list(map(layout.unpack_block, other.counted())) == places(store)
+    store.add_counts(read_counts(other.counted().items()), in_both=1)
     assert stood(store) == [1 + 2 + 3 - 1] * 3
-    assert blocks(store) == {layout.block_key(block): packed for block, packed in store.counted().items()}
+    assert blocks(store) == store.counted()
     assert stood(lasting.reopen(store)) == [5] * 3
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
-from scrapy_neardup.state.boilerplate import Counts, CountsOfSite, Forms, publisher
+from scrapy_neardup.state.boilerplate import Counts, Forms, publisher
 from scrapy_neardup.state.opening import close_store, open_store
 
 LINES = np.array([7, 8, 9], np.uint32)
@@ -20,17 +20,17 @@ LINES = np.array([7, 8, 9], np.uint32)
 def noted(*sites: str, everywhere: bool = True, hashes: Keyed = OPEN) -> Counts:
     counts = Counts()
     for site in sites:
-        counts.note(LINES, site, hashes, everywhere=everywhere)
+        counts.on_site(site, hashes).note(LINES, everywhere=everywhere)
     return counts
 
 
 def common(counts: Counts, site: str, lines: npt.NDArray[np.uint32] = LINES) -> list[bool]:
-    found: list[bool] = CountsOfSite(counts, site, OPEN).is_common(lines).tolist()
+    found: list[bool] = counts.on_site(site, OPEN).is_common(lines).tolist()
     return found
 
 
 def own(counts: Counts, site: str) -> list[bool]:
-    found: list[bool] = CountsOfSite(counts, site, OPEN).is_own(LINES).tolist()
+    found: list[bool] = counts.on_site(site, OPEN).is_own(LINES).tolist()
     return found
 
 
@@ -41,12 +41,12 @@ def test_sixteen_pages_of_a_site_make_boilerplate_of_that_site_alone() -> None:
     for other in ("b.example", "www.a.example", ""):
         assert common(many, other) == [False] * 3
     assert common(noted(*[""] * 16), "") == [True] * 3
-    assert CountsOfSite(noted(*[""] * 16), "", OPEN).pages() == 0
-    assert CountsOfSite(noted(*[""] * 16), "", OPEN).stood_on(LINES).tolist() == [0] * 3
+    assert noted(*[""] * 16).on_site("", OPEN).pages() == 0
+    assert noted(*[""] * 16).on_site("", OPEN).stood_on(LINES).tolist() == [0] * 3
     copies = noted(*(f"n{number}.example" for number in range(120)), *["a.example"] * 16, everywhere=False)
-    assert not copies.is_common_everywhere(LINES).any()
+    assert not copies.on_site("", OPEN).is_common_everywhere(LINES).any()
     assert own(copies, "a.example") == [True] * 3
-    assert CountsOfSite(copies, "a.example", OPEN).pages() == 16
+    assert copies.on_site("a.example", OPEN).pages() == 16
     assert copies.everywhere.pages(LINES).tolist() == [0] * 3
 
 
@@ -55,18 +55,18 @@ def test_many_publishers_make_boilerplate_everywhere_and_hosts_of_one_do_not() -
         hashes = Keyed(bytes([seed]))
         for count, expected in ((15, False), (120, True)):
             counts = noted(*(f"www.n{number}.example" for number in range(count)), hashes=hashes)
-            assert counts.is_common_everywhere(LINES).tolist() == [expected] * 3, count
+            assert counts.on_site("", OPEN).is_common_everywhere(LINES).tolist() == [expected] * 3, count
         one_owner = noted(*(f"n{number}.evil.example" for number in range(500)), hashes=hashes)
-        assert not one_owner.is_common_everywhere(LINES).any(), seed
+        assert not one_owner.on_site("", OPEN).is_common_everywhere(LINES).any(), seed
 
 
 def test_what_is_known_of_a_site_is_counted_by_pages() -> None:
     counts = noted("a.example", "a.example", "b.example")
-    counts.note(LINES[:1], "a.example", OPEN, everywhere=True)
-    here = CountsOfSite(counts, "a.example", OPEN)
+    counts.on_site("a.example", OPEN).note(LINES[:1], everywhere=True)
+    here = counts.on_site("a.example", OPEN)
     assert (here.pages(), here.stood_on(LINES).tolist()) == (3, [3, 2, 2])
     assert here.stood_anywhere(LINES).tolist() == [4, 3, 3]
-    assert CountsOfSite(counts, "c.example", OPEN).stood_anywhere(LINES).tolist() == [4, 3, 3]
+    assert counts.on_site("c.example", OPEN).stood_anywhere(LINES).tolist() == [4, 3, 3]
 
 
 @pytest.mark.parametrize("site", ["a.example", ""])
@@ -75,26 +75,26 @@ def test_a_page_that_counts_once_has_a_number(pure: bool, site: str, monkeypatch
     if pure:
         monkeypatch.setattr(compiled, "kernels", None)
     counts = Counts()
-    assert counts.note(LINES[:2], site, OPEN, everywhere=True, page=9)
-    assert not counts.note(LINES[:2], site, OPEN, everywhere=True, page=9)
-    assert not counts.note(LINES[:0], site, OPEN, everywhere=True, page=9)
-    assert counts.stood_on(LINES, site, OPEN).tolist() == [1, 1, 1]
-    assert counts.note(LINES[:2], site, OPEN, everywhere=False)
-    assert counts.note(LINES[:2], "b.example", OPEN, everywhere=True, page=9)  # known of another site alone
-    assert counts.stood_on(LINES, site, OPEN).tolist() == [2, 2, 1]
+    assert counts.on_site(site, OPEN).note(LINES[:2], everywhere=True, page=9)
+    assert not counts.on_site(site, OPEN).note(LINES[:2], everywhere=True, page=9)
+    assert not counts.on_site(site, OPEN).note(LINES[:0], everywhere=True, page=9)
+    assert counts.on_site(site, OPEN).stood_here(LINES).tolist() == [1, 1, 1]
+    assert counts.on_site(site, OPEN).note(LINES[:2], everywhere=False)
+    assert counts.on_site("b.example", OPEN).note(LINES[:2], everywhere=True, page=9)  # known of another site alone
+    assert counts.on_site(site, OPEN).stood_here(LINES).tolist() == [2, 2, 1]
     assert counts.everywhere.pages(LINES).tolist() == [2, 2, 2]
 
 
 def test_both_tables_are_written_and_read_and_only_what_changed() -> None:
     counts = noted(*["a.example"] * 16, *(f"n{number}.example" for number in range(120)))
-    assert counts.changed() == counts.blocks()
+    assert counts.blocks(changed=True) == counts.blocks()
     counts.saved()
-    assert counts.changed() == {}
+    assert counts.blocks(changed=True) == {}
     again = Counts()
     for block, packed in counts.blocks().items():
         again.load(block, packed)
     assert own(again, "a.example") == [True] * 3
-    assert again.is_common_everywhere(LINES).all()
+    assert again.on_site("", OPEN).is_common_everywhere(LINES).all()
     with pytest.raises(ValueError, match="there is no block"):
         again.load(2**16 - 1, next(iter(counts.blocks().values())))
 
@@ -105,7 +105,7 @@ def test_merged_counts_are_the_sum_and_hosts_have_an_owner() -> None:
     assert own(one, "a.example") == [False] * 3  # one less than the sum: pages that both have noted count once
     one.merge(noted("a.example", "a.example"))
     assert own(one, "a.example") == [True] * 3
-    assert CountsOfSite(one, "b.example", OPEN).pages() == 3
+    assert one.on_site("b.example", OPEN).pages() == 3
     for site, owner in [
         ("a.b.daybook.co.uk", "daybook.co.uk"),
         ("someone.blogspot.com", "blogspot.com"),
@@ -122,7 +122,7 @@ SITE, OTHER = 7, 8
 def noted_forms(pages: int, forms: int, site: int = SITE, table: Forms | None = None) -> Forms:
     table = table or Forms()
     for number in range(pages):
-        table.note(site, in_form=number < forms)
+        table.note(site, 1, int(number < forms))
     return table
 
 
@@ -147,23 +147,23 @@ def test_of_too_many_sites_those_go_that_were_not_seen_for_longest() -> None:
     table = noted_forms(64, 64)
     noted_forms(64, 64, OTHER, table)
     for site in range(100, 100 + 4094):
-        table.note(site, in_form=False)
-    table.note(SITE, in_form=True)
+        table.note(site, 1, 0)
+    table.note(SITE, 1, 1)
     assert table.share(SITE) == table.share(OTHER) == 1.0
-    table.note(99, in_form=False)
+    table.note(99, 1, 0)
     assert (table.share(SITE), table.share(OTHER)) == (1.0, 0.0)
     assert again(table).blocks() == table.blocks()
 
 
 def test_it_is_written_where_it_was_changed() -> None:
     table = Forms()
-    assert table.blocks() == table.changed() == {}
+    assert table.blocks() == table.blocks(changed=True) == {}
     noted_forms(64, 32, table=table)
-    assert table.changed() == table.blocks() != {}
+    assert table.blocks(changed=True) == table.blocks() != {}
     table.saved()
-    assert table.changed() == {}
+    assert table.blocks(changed=True) == {}
     assert again(table).share(SITE) == 0.5
-    assert again(table).changed() == {}
+    assert again(table).blocks(changed=True) == {}
 
 
 def test_of_two_states_it_is_the_sum() -> None:
@@ -171,7 +171,7 @@ def test_of_two_states_it_is_the_sum() -> None:
     noted_forms(64, 64, OTHER, other)
     table.merge(other)
     assert (table.share(SITE), table.share(OTHER)) == (0.125, 1.0)
-    assert table.changed() != {}
+    assert table.blocks(changed=True) != {}
     table.merge(noted_forms(1_000, 1_000))
     assert 0.7 < table.share(SITE) < 0.8
 
@@ -196,9 +196,9 @@ def test_what_cannot_stand_there_is_refused_and_nothing_is_taken() -> None:
 def test_pages_without_a_site_count_together() -> None:
     counts = Counts()
     for _ in range(64):
-        counts.note_form("", OPEN, in_form=True)
-    assert CountsOfSite(counts, "", OPEN).forms() == 1.0
-    assert CountsOfSite(counts, "shop.example", OPEN).forms() == 0.0
+        counts.on_site("", OPEN).note_form(in_form=True)
+    assert counts.on_site("", OPEN).forms() == 1.0
+    assert counts.on_site("shop.example", OPEN).forms() == 0.0
 
 
 def test_a_state_keeps_it(tmp_path: Path) -> None:

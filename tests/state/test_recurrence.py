@@ -50,14 +50,14 @@ def noted(pages: list[tuple[list[int], int]]) -> Recurrence:
 
 def reloaded(table: Recurrence) -> Recurrence:
     copy = Recurrence()
-    for block, packed in table.changed().items():
+    for block, packed in table.blocks(changed=True).items():
         copy.load(block, packed)
     return copy
 
 
 def plain(table: Recurrence) -> dict[int, bytes]:
     """What is written; of the compressed bytes each zlib has its own."""
-    return {block: zlib.decompress(packed) for block, packed in table.changed().items()}
+    return {block: zlib.decompress(packed) for block, packed in table.blocks(changed=True).items()}
 
 
 class Plain:
@@ -209,16 +209,16 @@ def test_the_bytes_of_a_block_are_the_same_on_every_machine() -> None:
 
 def test_only_blocks_that_were_changed_are_written_and_until_they_are_saved() -> None:
     table = Recurrence()
-    assert table.changed() == {}
+    assert table.blocks(changed=True) == {}
     table.note(array(of(0, 1), of(64, 1), of(_BUCKETS - 1, 1)), SITE)
-    assert list(table.changed()) == [0, 1, 255]
-    assert list(table.changed()) == [0, 1, 255]  # the write may have failed
+    assert list(table.blocks(changed=True)) == [0, 1, 255]
+    assert list(table.blocks(changed=True)) == [0, 1, 255]  # the write may have failed
     table.saved()
-    assert table.changed() == {}
+    assert table.blocks(changed=True) == {}
     table.pages(array(of(0, 1)))
-    assert table.changed() == {}
+    assert table.blocks(changed=True) == {}
     table.note(array(of(130, 1)), SITE)
-    assert list(table.changed()) == [2]
+    assert list(table.blocks(changed=True)) == [2]
 
 
 def test_an_empty_way_is_taken_for_no_sentence_also_after_it_was_written_and_read() -> None:
@@ -308,7 +308,7 @@ def test_a_table_that_goes_into_an_empty_one_is_the_same_there_and_an_empty_one_
     table = noted([(one_off(chance).tolist() + list(range(number % 20)), number % 3) for number in range(300)])
     assert plain(merged(Recurrence(), table)) == plain(table)
     assert {block: zlib.decompress(packed) for block, packed in table.blocks().items()} == plain(table)
-    assert merged(table, Recurrence()).changed() == {}
+    assert merged(table, Recurrence()).blocks(changed=True) == {}
 
 
 def test_equal_sentences_add_their_repeats_less_the_pages_that_were_noted_in_both() -> None:

@@ -1,7 +1,7 @@
-"""The common part of the published methods, so that each holds only its own idea.
+"""The common part of the published methods; each of them holds only its own idea.
 
 Their sketches begin with a head: fingerprints of body and title, which show exact copies, and of the longest sentences,
-so that every method can show common passages.
+by which every method can show common passages.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def unpack_hashes(packed: bytes) -> tuple[int, ...]:
 
 
 def equal_hashes(one: bytes, other: bytes, common: Set[int], needed: int) -> Agreement:
-    """Compare two signatures that are sets of 8-byte hashes, without those whose keys are ``common``.
+    """Compare two signatures that are sets of 8-byte hashes, without those with ``common`` keys.
 
     The similarity is the share of common hashes in the larger set. Duplicates have ``needed`` in common, or all if they
     have fewer.
