@@ -13,9 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scrapy_neardup.batch.counts import ExactCounts
+from scrapy_neardup.batch.rows import Topic
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Page
-from tests.batch import judge_in_order, judge_in_parts, write_records
+from tests.batch import InlineRunner, judge_in_order, judge_in_parts, make_run, write_records
 from tests.build import article_text, story
 
 Records = list[dict[str, Any]]
@@ -124,6 +126,25 @@ def test_verdicts_do_not_depend_on_the_parts(case: str, parts: int, tmp_path: Pa
     wanted = judge_in_order([name])
     assert len(Counter(one["verdict"] for one in wanted)) > 1
     assert judge_in_parts(tmp_path / "run", [name], -(-len(records) // parts), parts) == wanted
+
+
+@pytest.mark.parametrize("case", ["site", "disclaimer", "drawn"])
+def test_the_parts_leave_the_counts_of_one_sequence(case: str, tmp_path: Path) -> None:
+    name, exact = write_records(tmp_path / "pages.jsonl", CASES[case]), ExactCounts()
+    judge_in_order([name], counts=exact)
+    run = make_run(tmp_path / "run", [name], 20)
+    InlineRunner(run).run()
+    left = {topic: Counter[int]() for topic in (Topic.COUNT, Topic.BITS, Topic.FORM)}
+    for part in run.parts:
+        for topic, found in left.items():
+            for row in part.rows_of(topic).to_pylist():
+                number, value = row["hash"] % 2**64, row["value"]
+                found[number] = found[number] | value if topic is Topic.BITS else found[number] + value
+    (numbers, counts, _), (sentences, bits, _) = exact.numbers.added(), exact.bits.added()
+    assert +left[Topic.COUNT] == +Counter(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
+    assert +left[Topic.BITS] == +Counter(dict(zip(sentences.tolist(), bits.tolist(), strict=True)))
+    assert +left[Topic.FORM] == +Counter(exact.forms)
+    assert all(left.values())
 
 
 class Asked:
