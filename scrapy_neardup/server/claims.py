@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 from contextlib import suppress
 from secrets import randbelow, token_bytes
@@ -161,5 +162,5 @@ def pack(id: int) -> bytes:
 
 def pending_page(record: Record, crawl: int, hashes: Keyed) -> PendingPage:
     """Return the page of a crawl that has this record."""
-    heads = layout.url_key(record.url, hashes)[1:] + b"".join(map(pack, record.keys))
+    heads = layout.url_key(record.url, hashes)[1:] + struct.pack(f">{len(record.keys)}Q", *record.keys)
     return PendingPage(pack(record.id) + pack(crawl), heads, record.pack())

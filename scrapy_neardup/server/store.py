@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from scrapy_neardup.hashing.keys import pack_keys
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.server.claims import NUMBER_BITS, Leases, pack, pending_page
 from scrapy_neardup.server.counting import SharedBoilerplate
@@ -47,8 +48,9 @@ class PostingRows(Postings):
         return self._redis.newest_postings(keys, limit)
 
     def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
-        for key in keys:
-            changes.put(layout.posting_key(key, id), b"")
+        rows = [row + pack(id) for row in pack_keys(keys, b"k")]
+        changes.deletes.difference_update(rows)
+        changes.puts.update(dict.fromkeys(rows, b""))
 
     def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         for key in keys:
