@@ -234,9 +234,10 @@ class RemoteCrawl:
 class RemoteJudgement:
     """One page from its first check until its outcome is known. Enter it, and leave it with the verdict."""
 
-    #: The page, its fingerprint, how others see it, and ``Link.breaks`` when it was registered.
+    #: The page, its fingerprint, the row of its URL, how others see it, and ``Link.breaks`` when it was registered.
     _page: Page
     _fingerprint: Fingerprint | None
+    _url_row: bytes
     pending: PendingPage
     breaks: int
 
@@ -268,6 +269,7 @@ class RemoteJudgement:
             await self._look_up()
         else:
             self._page, self._fingerprint = page, self._crawl.detector.fingerprint(page)
+            self._url_row = self._store.url_key(page.url)
             await self._register()
         while True:
             if (earlier := await self._fetch_earlier()) is None:
@@ -374,7 +376,7 @@ class RemoteJudgement:
         similarity = 1.0 if fingerprint else 0.0  # 0 says that it is compared with no other page
         url, keys = layout.kept_url(self._page.url), (*keys, *self._more_keys)
         record = Record(id=id, url=url, original=id, similarity=similarity, keys=keys, sketch=sketch)
-        return pending_page(record, self._crawl.detector.generation, self._store.hashes)
+        return pending_page(record, self._crawl.detector.generation, self._url_row)
 
     async def _look_up(self) -> None:
         program = self._crawl.program()
@@ -383,10 +385,10 @@ class RemoteJudgement:
 
     def _add_look_up(self, program: Program) -> Callable[[Iterator[Any]], None]:
         """Begin a new transaction with the rows of the page's URLs and its postings."""
-        page, hashes, common = self._page, self._store.hashes, self._crawl.detector.method.common
-        rows = [layout.url_key(url, hashes) for url in (page.url, page.canonical) if url]
-        rows.append(layout.judgement_key(page.url, hashes))
-        keys = self._fingerprint.keys if self._fingerprint else ()
+        common, keys = self._crawl.detector.method.common, self._fingerprint.keys if self._fingerprint else ()
+        rows = [self._url_row, b"n" + self._url_row[1:]]  # see layout.judgement_key
+        if self._page.canonical:
+            rows.append(self._store.url_key(self._page.canonical))
         self.transaction = RemoteTransaction()
         return self.transaction.add_reads(program, rows, [(key, common) for key in keys])
 
@@ -419,7 +421,7 @@ class RemoteJudgement:
         """Remove a page of a crawl without a lease; False if the crawl has a lease again."""
         program = self._crawl.program()
         program.expect_no_lease(place[8:])
-        program.unregister(pending_page(record, layout.last_id(place), self._store.hashes))
+        program.unregister(pending_page(record, layout.last_id(place), self._store.url_key(record.url)))
         return bool((await self._crawl.link.run(program))[0] == 1)
 
     def _wanted(self) -> tuple[list[bytes], list[tuple[int, int]]]:

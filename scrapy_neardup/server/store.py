@@ -78,10 +78,8 @@ class SharedJournal(Journal):
     def read_in_flight(self, generation: int, client: Any) -> list[PendingPage]:
         """Return the pages of a crawl that are in flight. ``client``: of redis-py."""
         found = client.hgetall(self._redis.link.prefix + pending_name(pack(generation)))
-        return [
-            pending_page(self._rows.unpack_record(layout.unpack_id(id), packed), generation, self._rows.hashes)
-            for id, packed in found.items()
-        ]
+        records = [self._rows.unpack_record(layout.unpack_id(id), packed) for id, packed in found.items()]
+        return [pending_page(record, generation, self._rows.url_key(record.url)) for record in records]
 
     def _generations(self, abandoned: Iterable[int]) -> Iterable[int]:
         return abandoned

@@ -195,7 +195,7 @@ def test_a_state_that_is_refused_was_not_touched_though_a_crawl_in_it_is_no_more
     one = opening()
     crawl = one.begin("one")
     program = one.kv.link.program()
-    program.register(pending_page(Record(one.new_id(), URL, 7, 1.0, (5,), b"sketch"), crawl, one.hashes))
+    program.register(pending_page(Record(one.new_id(), URL, 7, 1.0, (5,), b"sketch"), crawl, one.url_key(URL)))
     one.kv.link.run(program)
     stops(one)
     time.sleep(1.5 * one.leases.seconds)
