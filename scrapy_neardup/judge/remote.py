@@ -133,24 +133,28 @@ class RemoteCrawl:
         page: PendingPage | None = None,
         record: bytes = b"",
     ) -> None:
-        """Run synchronous work and write its changes; again, until nobody writes first.
-
-        Afterwards ``page`` is no longer in flight. If the work writes the row ``record``, it must be in flight before.
-        """
-        kv = self.store.kv
+        """Run synchronous work and write its changes; again, until nobody writes first. See ``write``."""
         for _ in range(TRIES):
             await self.run(work, transaction)
-            program = kv.write_program(transaction, page)
-            if page is not None and record:
-                program.expect_in_flight(page, record, transaction.changes.puts[record])
             try:
-                kv.raise_for(await self.link.run(program))
+                await self.write(transaction, page, record)
             except OvertakenError:
                 transaction.discard_read_set()
                 continue
-            self.store.boilerplate.count(transaction.notes)
             return
         raise overtaken_too_often(self.store.location)
+
+    async def write(self, transaction: RemoteTransaction, page: PendingPage | None = None, record: bytes = b"") -> None:
+        """Write the changes of a transaction. Raises OvertakenError and StoreError.
+
+        Afterwards ``page`` is no longer in flight. If the changes include the row ``record``, it must be until then.
+        """
+        kv = self.store.kv
+        program = kv.write_program(transaction, page)
+        if page is not None and record:
+            program.expect_in_flight(page, record, transaction.changes.puts[record])
+        kv.raise_for(await self.link.run(program))
+        self.store.boilerplate.count(transaction.notes)
 
     async def run(self, work: Callable[[], T], transaction: RemoteTransaction) -> T:
         """Return the result of synchronous work; its changes are in the transaction."""
@@ -437,13 +441,10 @@ class RemoteJudgement:
 
     async def _write_dropped(self) -> None:
         """Write what the state keeps of a page that does not pass; nothing if others wrote first."""
-        kv, transaction = self._store.kv, self.transaction
         try:
-            kv.raise_for(await self._crawl.link.run(kv.write_program(transaction, self.pending)))
+            await self._crawl.write(self.transaction, self.pending)
         except OvertakenError:
             await self.unregister()
-        else:
-            self._store.boilerplate.count(transaction.notes)
         finally:
             self.end()
 
