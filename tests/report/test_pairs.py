@@ -97,15 +97,15 @@ def test_pairs_with_both_texts_come_first_and_forgotten_pages_are_left_out() -> 
     first = state.add("https://a.example/0", evidence=Evidence(text=FERRY))
     bare, gone = state.add("https://a.example/1"), state.add("https://a.example/2")
     for number in range(40):
-        state.copy(f"https://b.example/{number}", bare, "near", 0.3)
+        state.copy(f"https://b.example/{number}", bare, "near", 0.2)
         if number < 20:
-            state.copy(f"https://b.example/{number}", first, "near", 0.2, text=FERRY)
+            state.copy(f"https://b.example/{number}", first, "near", 0.3, text=FERRY)
     state.copy("https://c.example/", gone, "near", 0.1)
     state.add("https://d.example/", evidence=Evidence("excerpt", gone, 0.1))
     state.store.forget([gone])
     found = gather(state.store).pairs
     assert sum(one.has_texts for one in found) == 20
-    assert [one.similarity for one in found] == [0.2] * 20 + [0.3] * 4
+    assert [one.similarity for one in found] == [0.2] * 4 + [0.3] * 20
 
 
 def test_a_page_that_passed_is_beside_the_one_that_it_is_like() -> None:
