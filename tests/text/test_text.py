@@ -18,6 +18,7 @@ from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.text.characters import has_unspaced
+from scrapy_neardup.text.marking import own_letters, with_letters
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.sentences import SketchForm, has_prose, segment, sentences
 from scrapy_neardup.text.titles import article_title, title_parts
@@ -196,6 +197,7 @@ def test_sentences_stand_in_the_text_in_order_and_lose_no_letter(text: str) -> N
             assert piece == piece.strip() != ""
             at = one.index(piece, at) + len(piece)
         assert letters("".join(found)) == "".join(map(letters, found)) == letters(one)
+    assert with_letters(text) == [(one, own_letters(one)) for one in sentences(text)]
 
 
 # Words
