@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.cli import contents
-from scrapy_neardup.errors import NearDupError, StoreLocked, StoreMismatch
+from scrapy_neardup.errors import NearDupError, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.judge.recipes import decisions_of
+from scrapy_neardup.maintenance.copying import Migration
 from scrapy_neardup.maintenance.export import ExportFile
 from scrapy_neardup.maintenance.scan import statistics
 from scrapy_neardup.state.evidence import Keep
@@ -31,6 +32,7 @@ from tests.build import (
     judge_pages,
     make_state,
     open_state,
+    read_records,
     set_extractor,
 )
 from tests.cli import Invoke, run, run_process
@@ -216,6 +218,11 @@ def test_a_copy_by_migrate_is_without_the_room_of_forgotten_pages(tmp_path: Path
         for id in ids:
             store.add(Record(id, f"https://many.example/{id}", id, keys=(id, id + 1), sketch=str(id).encode() * 40))
         store.forget(ids)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Migration, "take_all", lambda *_: None)
+        with pytest.raises(StoreError, match="Only 0 of 8 pages were converted"):
+            run("migrate", "--store", url, "--to", to)
+    assert not (tmp_path / "small.sqlite").exists()
     assert run("migrate", "--store", url, "--to", to) == 0
     assert read_records(to) == read_records(url)
     before, after = (invoke("stats", "--store", one, "--json").data for one in (url, to))
