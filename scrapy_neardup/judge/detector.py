@@ -39,7 +39,7 @@ class PreparedFingerprint(Protocol):
     """A fingerprint that was made without the state."""
 
     def verified(self, page: Page, counts: SiteCounts, method: Method) -> Fingerprint:
-        """Return the fingerprint of a page, made anew if the state knows better."""
+        """Return the fingerprint of a page, made once more if the state knows better."""
 
 
 #: Steps of expiry in a row without an expired page, after which the end of a crawl tries no more.
@@ -130,7 +130,7 @@ class Detector(CrawlContext):
         return ruling
 
     def may_know(self, url: str, body: int) -> bool:
-        """Whether the state knows these bytes at this URL, so that ``check_bytes`` may save reading the page.
+        """Whether the state knows these bytes at this URL, and ``check_bytes`` may save reading the page.
 
         Every page of a state on a server is read: to ask the server takes as long.
         """
@@ -177,14 +177,14 @@ class Detector(CrawlContext):
         return not why_unjudged(text, self.policy.min_letters)
 
     def fingerprint(self, page: Page, prepared: PreparedFingerprint | None = None) -> Fingerprint | None:
-        """The fingerprint of a page; None for one that is compared with no other."""
+        """The fingerprint of a page; None if it is compared with no other page."""
         if page.row or page.unread or not self.is_enough(page.text):
             return None
         with self._method_timer:
             known = self.store.on_site(page.site)
             return prepared.verified(page, known, self.method) if prepared else self.method.for_state(page, known)
 
-    # What becomes of a page.
+    # The outcome of a page.
 
     def commit(self, reservation: Reservation, *, sealed: bool) -> None:
         """The item came through: the page counts, permanently if ``sealed``. Raises StoreError if that failed."""

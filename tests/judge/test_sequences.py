@@ -47,6 +47,9 @@ TEXTS = {
     "another": OTHER,
     "third": story(3, 40),
     "excerpt": TEXT[:12],
+    # All of the first page and 80 % more: neither is a copy of the other by the method.
+    "longer": [*TEXT, *story(4, 32)],
+    "longer2": [*TEXT, *story(5, 32)],
     # One article on five hosts, each time a little different.
     **{name: [*TEXT[:29], f"{name}的编辑部供稿。"] for name in ("wire", "paper", "times", "blog", "late")},
 }
@@ -103,8 +106,17 @@ an excerpt is an original of its own
 a dropped copy comes again: it is dropped, though only a forgotten variant was like it
     FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; FURTHER duplicate first;
     FURTHER duplicate first; FURTHER@x unique
-with another title, too
+but not with another title
     FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; RENAMED unique
+nor under another threshold
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; set base 0.56; FURTHER unique
+nor under another least length
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; set min_letters 41; FURTHER unique
+nor under another policy
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; also_copies same_title;
+    FURTHER unique
+nor by its similarity: another article at its URL passes
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; FURTHER=THIRD unique
 a kept page passes once and is an original from then on
     FIRST unique; COPY duplicate first; keep COPY; COPY unique by hand; COPY unchanged copy; COPY@x duplicate copy
 a manual verdict that is taken back does not count
@@ -158,6 +170,20 @@ a manual copy waits for its original
 two better pages wait for each other, and a worse one for none
     policy times paper; WIRE unique; reserve PAPER better wire; TIMES waits paper; BLOG duplicate wire; commit PAPER;
     TIMES better paper
+updates pass after a longer page with the same text
+    FIRST unique; LONGER unique; FIRST+ updated; FIRST++ updated; FIRST++ unchanged first
+whatever counts as a copy
+    FIRST unique; also_copies excerpt; LONGER unique; FIRST+ updated; FIRST++ updated; FIRST++ unchanged first
+and whichever page is preferred
+    FIRST unique; policy longer; LONGER unique; FIRST+ updated; policy longest; FIRST++ updated; FIRST++ unchanged first
+a page elsewhere that takes over each version drops no later one
+    FIRST unique; LONGER unique; FIRST+ updated; LONGER+ updated; FIRST++ updated; LONGER++ updated; FIRST+++ updated
+an old page that takes over an article is newer than the article
+    LONGER=THIRD unique; FIRST unique; LONGER updated; FIRST+ updated
+a page that becomes a copy of an older one is a duplicate
+    LONGER unique; ANOTHER unique; LONGER2 unique; ANOTHER=FIRST duplicate longer
+a delivered copy stays one when its original is updated
+    drops no; FIRST unique; COPY duplicate first; FIRST+ updated; COPY=FIRST duplicate first
 better pages that are withdrawn leave their places to those before them
     policy times paper; WIRE unique; PAPER better wire; TIMES better paper; withdraw TIMES; TIMES better paper;
     withdraw TIMES; withdraw PAPER; LATE duplicate wire
@@ -190,13 +216,15 @@ def do(store: PageStore, what: str, names: list[str], settings: dict[str, Any]) 
         remove_manual_verdicts(store, pages[0].url)
     elif what == "forget":
         store.forget([find_record(store, pages[0]).id])
+    elif what == "set":
+        settings[names[0]] = float(names[1]) if "." in names[1] else int(names[1])
     elif what == "drops":
         settings["drops"] = names == ["yes"]
     elif what == "also_copies":
         settings["also_copies"] = frozenset(map(Likeness, names))
     else:
         assert what == "policy"
-        settings["policy"] = tuple(f"{name}.example" for name in names) or "first"
+        settings["policy"] = names[0] if names == ["longest"] else tuple(f"{name}.example" for name in names) or "first"
 
 
 def settle(detector: Detector, what: str, reservation: Reservation | None, wanted: Page) -> None:
