@@ -115,8 +115,9 @@ def test_items_with_content_and_no_url_are_numbered_and_without_response_known_b
     court, one, base = Court(wait=0), visit(1), article_url(1)
     items: list[dict[str, Any]] = [{"text": article_text(family)} for family in (2, 3, 4, 5)]
     items.insert(2, {"n": 1})
+    one.urls.add(f"{base}#3")
     names = [page.verdict.url for page in court.pages(*((item, one) for item in items))]
-    assert names == [base, f"{base}#2", base, f"{base}#3", f"{base}#4"]
+    assert names == [base, f"{base}#2", base, f"{base}#4", f"{base}#5"], "another item has #3"
     court = Court(wait=0)
     first, again, other = (page.verdict.url for page in court.pages(*((items[n], Visit()) for n in (0, 0, 1))))
     assert first == again != other
