@@ -248,7 +248,7 @@ def test_an_unknown_parameter_is_refused_with_the_valid_ones(kind: Kind, form: C
     with pytest.raises(SettingsError, match="cascade has no parameter bnis, tiltle") as refused:
         Config.from_settings(kind({"NEARDUP_PARAMETERS": form({"bnis": 1, "tiltle": 2, "bins": 64})}))
     assert "NEARDUP_PARAMETERS" in str(refused.value)
-    assert "core_words, sentence_keys" in str(refused.value)
+    assert "sentence_keys, min_sentence" in str(refused.value)
 
 
 def test_a_configuration_makes_its_parts_and_shares_no_defaults() -> None:

@@ -151,7 +151,7 @@ def test_a_sentence_of_many_originals_is_no_evidence_and_its_postings_stop_growi
 
 
 def test_the_canonical_link_proposes_a_candidate_and_the_text_decides(store: PageStore) -> None:
-    parameters: dict[str, Any] = {"shingle_keys": 1, "sentence_keys": 1, "core_words": 1}
+    parameters: dict[str, Any] = {"shingle_keys": 1, "sentence_keys": 1}
     text = story(1, 12)
     method, poor = make_method("cascade", parameters), make_detector(store, **parameters)
     answer(poor, page("first", text))
