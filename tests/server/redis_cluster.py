@@ -109,6 +109,10 @@ class Cluster:
     def _by_port(self, port: int) -> Server:
         return self.nodes[self.ports.index(port)]
 
+    def copy(self, state: str, to: str) -> None:
+        """As of ``Server``, from the node of one state to that of the other."""
+        self.master(state).copy(state, to, on=self.master(to))
+
     def replica_takes_over(self, state: str) -> Server:
         """Who is the master of a state now; nothing is lost by that."""
         import redis

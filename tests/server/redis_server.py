@@ -92,19 +92,19 @@ class Server:
             self.process = None
             self.socket.unlink(missing_ok=True)
 
-    def copy(self, state: str, to: str) -> None:
-        """All that is kept of a state, as another one that nobody is at work on."""
+    def copy(self, state: str, to: str, on: Server | None = None) -> None:
+        """All that is kept of a state, as another one that nobody is at work on; on another server, if one is named."""
         begin = b"{neardup:" + state.encode() + b"}"
         for key in list(self.client.scan_iter(match=begin + b"*", count=1000)):
             name = key[len(begin) :]
             if name[:1] in b"LN":
                 continue
-            copied = b"{neardup:" + to.encode() + b"}" + name
+            copied, there = b"{neardup:" + to.encode() + b"}" + name, (on or self).client
             if self.client.type(key) == b"stream":  # which Kvrocks packs for nobody
                 for id, fields in self.client.xrange(key):
-                    self.client.xadd(copied, fields, id=id)
+                    there.xadd(copied, fields, id=id)
             elif (packed := self.client.dump(key)) is not None:
-                self.client.restore(copied, 0, packed)
+                there.restore(copied, 0, packed)
 
     def new_state(self) -> str:
         return f"state{next(_NUMBERS)}"
