@@ -1,4 +1,4 @@
-"""Rows in memory: a store of its own, or writes above another one."""
+"""Rows in memory: a store, or writes above another one."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Memory(Engine):
 
     @classmethod
     def read_url(cls, parts: SplitResult) -> str:
-        """Return one location for all; each store is still a state of its own."""
+        """Return one location for all; each store is another state."""
         return "memory:"
 
     @classmethod

@@ -41,9 +41,9 @@ class Keep(str, Enum):
 class Evidence:
     """Why a page is a copy, or what it resembles. It is apart from the record, so judging never reads it.
 
-    ``likeness``: kind, or empty. ``like``: the page that an original is an excerpt of, or whose title it shares; 0 for
-    a copy. ``letters``: characters of the text. ``shared``: sentences in both pages. ``text``, ``about``: with
-    ``Keep.TEXTS``, the text and other parts of the page as JSON.
+    ``likeness``: kind, or empty. ``like``: for an original, the page that contains it or has its title; 0 for a copy.
+    ``letters``: characters of the text. ``shared``: sentences in both pages. ``text``, ``about``: with ``Keep.TEXTS``,
+    the text and other parts of the page as JSON.
 
     ``article``: letters of the article; ``canonical``: the page it names as original. Only policies that need them keep
     them. ``near_miss``, ``near_why``: the URL of the page that an original was nearly a copy of, and the decision.
@@ -118,7 +118,7 @@ def evidence(page: Page, likeness: Likeness | None, match: Match | None, *, copy
 
 
 def about_page(page: Page) -> str:
-    """Return the parts of a page besides its text, so that another method can fingerprint it.
+    """Return the other parts of a page, which another method needs to fingerprint it.
 
     Repeated lines of the article compress to nearly nothing.
     """

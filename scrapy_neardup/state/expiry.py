@@ -28,7 +28,7 @@ _AGAIN = 60
 #: Looks in a TTL at a queue in which nothing is due. Other crawlers, and later clocks, may have changed its head.
 _ROUNDS = 16
 
-#: A page that waits: the time by which it stands in the queue, in seconds since 1970, its id, and its row or nothing.
+#: A page that waits: its time in the queue, in seconds since 1970; its id; its row, or nothing.
 Waiting = tuple[int, int, bytes]
 
 
@@ -53,7 +53,7 @@ class Expiry:
         self._kv = rows.kv
         self._frontier: int | None = None
         self._frontier = self._read_frontier()
-        #: No row of the queue is smaller. From the beginning on LevelDB would pass all that were deleted.
+        #: No row of the queue is smaller. A scan of LevelDB would pass all deleted rows before it.
         self._first = layout.QUEUE
         #: Nothing is overdue before this time.
         self._next_look = 0.0

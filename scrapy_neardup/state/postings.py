@@ -4,7 +4,7 @@ Rows (on a server, where many crawlers file at once): one for each posting, k + 
 miss. In LevelDB each miss would cost a search in each level: 25 microseconds in a million pages.
 
 Lists (elsewhere): one row for each key, k + key, with the ids. LevelDB's Bloom filter answers a miss in one
-microsecond. A full row ends in a plus sign, and further ids stand in bundles, k + key + newest id, each as large as a
+microsecond. A full row ends in a plus sign, and further ids are in bundles, k + key + newest id, each as large as a
 row.
 """
 
@@ -41,7 +41,7 @@ class Postings(ABC):
         self._kv = kv
 
     def forget(self) -> None:  # noqa: B027 - rows that are never kept need no method
-        """Forget what was read: rows change."""
+        """Forget the rows of the last look-up: they change."""
 
     @abstractmethod
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""The rows of pages: what finds a page, and what filing, changing and removing it writes."""
+"""The rows of pages: read, filed, changed and removed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Clock:
     def new_id(self) -> int:
         """Return an id larger than every other: nanoseconds since 1970, a multiple of 65,536.
 
-        Ids stand in a dozen rows of a page, and zeros compress.
+        A dozen rows of a page have its id, and zeros compress.
         """
         self.newest = max((self.newest | _WITHIN) + 1, self.nanoseconds() & ~_WITHIN)
         return self.newest
@@ -98,7 +98,7 @@ class PageRows:
     def apply(self, changes: Changes, *, sync: bool | None = None, added: int = 0) -> None:
         """Write a batch. ``added``: how many records are new, less those that go.
 
-        ``sync``: wait for the disk; None waits about once a second, so that a power cut costs a second of pages.
+        ``sync``: wait for the disk; None waits about once a second. So a power cut costs a second of pages.
         """
         self._postings.forget()
         if sync is None:
