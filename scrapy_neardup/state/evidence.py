@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import zlib
-from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
 from typing import Any
@@ -21,6 +20,7 @@ _FIELDS = (
     *("letters", "title", "likeness", "like", "similarity", "containment", "shared", "text", "about"),
     *("article", "canonical", "near_miss", "near_why"),
 )
+_to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 #: Bytes that are not worth compressing.
 _SHORT = 100
 #: The first byte of a row names the encoding; it is upper case if the rest is compressed.
@@ -72,11 +72,15 @@ class Evidence:
         fields = [getattr(self, name) for name in _FIELDS]
         while fields and not fields[-1]:
             fields.pop()
-        plain = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+        plain = f"[{fields[0]},{_to_json(fields[1])}]" if len(fields) == 2 else _to_json(fields)  # many times as fast
         coding, coded = _UTF_8, plain.encode("utf-8", "surrogatepass")
         if len(coded) > len(plain):
-            with suppress(UnicodeEncodeError):
-                coding, coded = min(((_GBK, plain.encode("gbk")), (coding, coded)), key=lambda one: len(one[1]))
+            try:
+                short = plain.encode("gbk")
+            except UnicodeEncodeError:
+                short = coded
+            if len(short) < len(coded):
+                coding, coded = _GBK, short
         return coding + coded if len(coded) < _SHORT else coding.upper() + zlib.compress(coded)
 
     @classmethod
@@ -125,7 +129,7 @@ def about_page(page: Page) -> str:
     values = {name: getattr(page, name) for name in _ABOUT if getattr(page, name)}
     if len(page.title) <= _LONGEST_TITLE:  # it is kept as a whole already
         values.pop("title", None)
-    return json.dumps(values, ensure_ascii=False, separators=(",", ":")) if values else ""
+    return _to_json(values) if values else ""
 
 
 def kept_page(url: str, told: Evidence | None) -> Page | None:

@@ -135,15 +135,18 @@ class PageRows:
     def erase(self, id: int, changes: Changes) -> int:
         """Remove a record with all rows that point to it; return 0 or 1."""
         record = self.kept(id, changes)
-        if record is None:
-            return 0
-        changes.delete(layout.record_key(id))
-        changes.delete(layout.evidence_key(id))
-        self._postings.remove(record.keys, id, changes)
+        if record is not None:
+            self.erase_page(record, changes)
+        return int(record is not None)
+
+    def erase_page(self, record: Record, changes: Changes) -> None:
+        """Remove a record with all rows that point to it."""
+        changes.delete(layout.record_key(record.id))
+        changes.delete(layout.evidence_key(record.id))
+        self._postings.remove(record.keys, record.id, changes)
         url = self.url_key(record.url)
-        if self.is_page_of(url, id, changes):
+        if self.is_page_of(url, record.id, changes):
             changes.delete(url)
-        return 1
 
     def kept(self, id: int, changes: Changes) -> Record | None:
         """Return the record, unless these changes remove it."""
