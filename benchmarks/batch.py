@@ -132,7 +132,7 @@ def run_rival(rival: str, source: Path, folder: Path, workers: int) -> int | Non
     if rival in ("batch", "spark"):
         runner = "local" if rival == "batch" else rival
         command = ["scrapy", "neardup", "batch", str(source), "-o", str(folder / "verdicts.parquet"), "--json"]
-        options = ["--workers", str(workers), "--memory", "2GB", "--runner", runner]
+        options = ["-s", f"NEARDUP_WORKERS={workers}", "--memory", "2GB", "--runner", runner]
         done = subprocess.run([*command, *options], check=True, stdout=subprocess.PIPE)
         verdicts: dict[str, int] = json.loads(done.stdout)["verdicts"]
         return sum(count for kind, count in verdicts.items() if kind not in ("unique", "unjudged", "updated"))

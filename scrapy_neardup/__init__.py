@@ -31,7 +31,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Public names on demand, so that the modules below Scrapy can be used without importing it."""
+    """Public names on demand: the rooms above ``crawl`` work without Scrapy."""
     from importlib import import_module
 
     if name not in _HOMES:

@@ -44,7 +44,7 @@ DEFAULT_POLICY: Mapping[Likeness | Kind, str] = {
     Likeness.SAME_TITLE: TAG,
     Kind.MINOR_UPDATE: DROP,
 }
-#: A worker has this many times NEARDUP_MAX_SECONDS for a page, as the machine may be busy and nobody waits for it.
+#: A worker has this many times NEARDUP_MAX_SECONDS for a page: the machine may be busy, and nobody waits.
 _TIMES = 4
 
 # Readers take the name and the value of a setting, and return the value of its field or raise SettingsError.
@@ -56,8 +56,7 @@ def _refusal(name: str, value: Any, cure: str) -> SettingsError:
     return SettingsError(f"{name} is {value!r}. Set it to {cure}.")
 
 
-def boolean(name: str, value: Any) -> bool:
-    """Read a boolean, or a word for it."""
+def _boolean(name: str, value: Any) -> bool:
     word = str(value).strip().lower()
     if word not in ("true", "1", "yes", "on", "false", "0", "no", "off"):
         raise _refusal(name, value, "True or False")
@@ -71,7 +70,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _import_path(name: str, value: Any) -> str:
-    """Read an import path; an object from a settings module is named by where it lives."""
+    """Read an import path, or name the place of an object from a settings module."""
     if isinstance(value, str):
         return value
     if callable(value) and "." not in getattr(value, "__qualname__", "."):
@@ -88,7 +87,7 @@ def _choice(*choices: str) -> Reader:
     return read
 
 
-def _number(low: float, high: float) -> Callable[[str, Any], float]:
+def _number(low: float, high: float, kind: type[float] | type[int] = float) -> Reader:
     def read(name: str, value: Any) -> float:
         try:
             found = float(value)
@@ -96,17 +95,9 @@ def _number(low: float, high: float) -> Callable[[str, Any], float]:
             found = float("nan")
         if not low <= found <= high:
             raise _refusal(name, value, f"a number from {low:.16g} to {high:.16g}")
-        return found
-
-    return read
-
-
-def _whole(low: int, high: int) -> Callable[[str, Any], int]:
-    def read(name: str, value: Any) -> int:
-        found = _number(low, high)(name, value)
-        if found != int(found):
+        if found != kind(found):
             raise _refusal(name, value, "a whole number")
-        return int(found)
+        return kind(found)
 
     return read
 
@@ -133,17 +124,15 @@ def _keep(name: str, value: Any) -> Keep:
     return Keep(_choice(*(keep.value for keep in Keep))(name, getattr(value, "value", value)))
 
 
-def many_workers(name: str, value: Any) -> int | str:
-    """Read a number of processes, or AUTO. Raises SettingsError."""
+def _workers(name: str, value: Any) -> int | str:
     try:
-        return AUTO if value == AUTO else _whole(0, 64)(name, value)
+        return AUTO if value == AUTO else int(_number(0, 64, int)(name, value))
     except SettingsError:
         raise _refusal(name, value, "'auto', or a number of worker processes from 0 (none) to 64") from None
 
 
-def many_pages(name: str, value: Any) -> int | None:
-    """Read a number of pages, or None for no limit. Raises SettingsError."""
-    return None if value is None or value == "" else _whole(1, 2**53)(name, value)
+def _max_pages(name: str, value: Any) -> int | None:
+    return None if value is None or value == "" else int(_number(1, 2**53, int)(name, value))
 
 
 def _fields(name: str, value: Any) -> dict[str, str]:
@@ -166,8 +155,7 @@ def _policy(name: str, value: Any) -> dict[Likeness | Kind, str]:
     return {**DEFAULT_POLICY, **{kinds[kind]: action for kind, action in given.items()}}
 
 
-def read_keep_policy(name: str, value: Any) -> KeepPolicy:
-    """Read one of ``POLICIES``, or a list of hosts."""
+def _keep_policy(name: str, value: Any) -> KeepPolicy:
     if value in POLICIES:
         return str(value)
     try:
@@ -201,7 +189,9 @@ class Config:
 
     #: Drop copies. With ``False`` nothing is dropped, and every item gets its verdict in the field
     #: ``NEARDUP_TAG_FIELD``.
-    drop: bool = _setting(boolean, True)
+    drop: bool = _setting(_boolean, True)
+    #: Whether pages are judged at all. ``NEARDUP_ENABLED = False`` switches everything off.
+    enabled: bool = _setting(_boolean, True)
     #: What happens to each kind of copy, and to a ``minor_update``: ``drop``; ``tag`` (the item passes with its
     #: verdict); ``pass`` (the item passes as it is). Kinds that you leave out keep their default. Example:
     #: ``{"retitled": "tag", "excerpt": "drop"}``.
@@ -218,7 +208,7 @@ class Config:
     scope: str = _setting(_choice("project", "spider"), "spider")
     #: Judge pages, drop nothing, and leave the state as it is. With ``DROP_DUPLICATES = False`` each item gets its
     #: verdict.
-    dry_run: bool = _setting(boolean, False)
+    dry_run: bool = _setting(_boolean, False)
     #: A secret of at least 16 characters for the hashes of the state. States with the same secret can be merged. By
     #: default each state draws its own.
     secret: Secret | None = _setting(_secret, None)
@@ -239,27 +229,27 @@ class Config:
     #: The field of an item that holds the verdict. A ``scrapy.Item`` must declare it.
     tag_field: str = _setting(_text, "neardup")
     #: A page with fewer letters and digits is not judged (``too_short``).
-    min_letters: int = _setting(_whole(1, 1_000_000), 40)
+    min_letters: int = _setting(_number(1, 1_000_000, int), 40)
     #: A page with more characters of HTML is not judged (``too_large``).
-    max_html: int = _setting(_whole(1, 2**31), 5_000_000)
+    max_html: int = _setting(_number(1, 2**31, int), 5_000_000)
     #: A page with more characters of text is not judged (``too_large``).
-    max_text: int = _setting(_whole(1, 2**31), MAX_TEXT)
+    max_text: int = _setting(_number(1, 2**31, int), MAX_TEXT)
     #: Seconds for reading a page that may take long. A page that takes longer is not judged (``too_slow``).
     max_seconds: float = _setting(_number(0.1, 3600), MAX_SECONDS)
     #: How many processes read pages beside the crawl. ``"auto"`` chooses by cores and memory once a crawl has spent 3
     #: seconds on reading; with a ``NEARDUP_EXTRACTOR`` it uses none.
-    workers: int | str = _setting(many_workers, AUTO)
+    workers: int | str = _setting(_workers, AUTO)
     #: What the state keeps for later questions: ``"evidence"`` keeps titles, and for copies the kind and shared
     #: sentences; ``"texts"`` also keeps all texts; ``"nothing"`` keeps neither evidence nor the list of dropped pages.
     keep: Keep = _setting(_keep, Keep.EVIDENCE)
     #: Which copy stays: ``"first"``, ``"longest"``, ``"canonical"``, or a list of hosts with the best one first.
-    keep_policy: KeepPolicy = _setting(read_keep_policy, FIRST)
+    keep_policy: KeepPolicy = _setting(_keep_policy, FIRST)
     #: How long the state knows a page after the page or a copy was last seen: an age such as ``"90d"`` or ``"12h"``. By
     #: default for ever.
     ttl: float | None = _setting(parse_duration, None)
     #: How many pages the state knows at most, copies included. The page that was last seen longest ago goes first. By
     #: default there is no limit.
-    max_pages: int | None = _setting(many_pages, None)
+    max_pages: int | None = _setting(_max_pages, None)
     #: When pages become permanent: ``"feed"`` once the feed with their item is stored, ``"item"`` at once.
     commit: str = _setting(_choice("feed", "item"), "feed")
     #: What happens if this crawl overwrites a feed while the state knows pages: ``"warn"`` logs a warning; ``"known"``
@@ -332,7 +322,7 @@ class Config:
         return found  # type: ignore[no-any-return]  # its result is checked where it is called
 
     def make_policy(self) -> Policy:
-        """What decides verdicts beside the method, and what the state keeps."""
+        """The settings that decide verdicts beside the method."""
         return Policy(self.min_letters, self.also_copies, self.passes, self.keep, make_preference(self.keep_policy))
 
     def deciding(self, method: Method) -> dict[str, Any]:
@@ -356,7 +346,7 @@ class Config:
         return 0 if self.extractor else default_size()
 
     def make_page_pool(self) -> WorkerPool | None:
-        """Workers that read pages, but give back those that may take long; None if they are to be read here."""
+        """Workers that read pages, but give back those that may take long; None if this process reads all pages."""
         if not (self.many_workers and self.reading.can_be_sent):
             return None
         return WorkerPool(replace(self.reading, seconds=_TIMES * self.max_seconds, only_quick=True), self.many_workers)
@@ -366,14 +356,14 @@ class Config:
         return WorkerPool(self.reading, 1, "neardup-risky") if self.reading.can_be_sent else None
 
     def make_reader(self) -> HtmlReader:
-        """What reads HTML in this process."""
+        """The reader of HTML in this process."""
         return HtmlReader(self.max_html, self.max_text, self.make_extractor())
 
     @contextmanager
     def open_source(
         self, fields: Mapping[str, str] | None = None, *, bodies: BodyHasher | None = None, hashes_items: bool = True
     ) -> Iterator[PageSource]:
-        """Open what makes pages of items or records; ``fields`` in place of NEARDUP_FIELDS. See ``PageSource``.
+        """Open the source of pages for items or records; ``fields`` in place of NEARDUP_FIELDS.
 
         Pages that may take long are read in another process, which ends with it.
         """
@@ -388,54 +378,46 @@ class Config:
             )
 
 
-#: Each NEARDUP_* setting: its field of ``Config``, and its reader.
-READERS: dict[str, tuple[str, Reader]] = {
-    "NEARDUP_ENABLED": ("enabled", boolean),
-    **{f"NEARDUP_{one.name.upper()}": (one.name, one.metadata["read"]) for one in fields(Config) if one.name != "drop"},
+#: Each setting: its field of ``Config``, and its reader.
+SETTINGS: dict[str, tuple[str, Reader]] = {
+    "DROP_DUPLICATES" if one.name == "drop" else f"NEARDUP_{one.name.upper()}": (one.name, one.metadata["read"])
+    for one in fields(Config)
 }
-#: All settings.
-SETTINGS = ("DROP_DUPLICATES", *READERS)
 
 
-def is_enabled(settings: Mapping[str, Any]) -> bool:
-    """Whether pages are judged at all. ``NEARDUP_ENABLED = False`` switches everything off."""
-    value = settings.get("NEARDUP_ENABLED")
-    return True if value is None else boolean("NEARDUP_ENABLED", value)
-
-
-def item_fields(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return NEARDUP_FIELDS alone; raises SettingsError."""
-    value = settings.get("NEARDUP_FIELDS")
-    return dict(DEFAULT_FIELDS) if value is None else _fields("NEARDUP_FIELDS", value)
+def read_setting(settings: Mapping[str, Any], name: str) -> Any:
+    """Read one setting and no other, or return its default. Raises SettingsError."""
+    field_name, read = SETTINGS[name]
+    value = settings.get(name)
+    return getattr(Config(), field_name) if value is None else read(name, value)
 
 
 def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given values by field; warn of names that resemble our settings."""
     values: dict[str, Any] = {}
     for name in settings:
-        if name in READERS:
-            field_name, read = READERS[name]
+        if name in ("DROP_DUPLICATES", "NEARDUP_ENABLED"):
+            values[SETTINGS[name][0]] = read_setting(settings, name)
+        elif name in SETTINGS:
+            field_name, read = SETTINGS[name]
             values[field_name] = read(name, settings[name])
         elif name.startswith("NEARDUP_"):
             meant = meant_setting(name)
             asked = f" Did you mean {meant}?" if meant else ""
             raise SettingsError(f"There is no setting {name}.{asked} The settings are: {', '.join(SETTINGS)}.")
-        elif name != "DROP_DUPLICATES" and (meant := meant_setting(name)):
+        elif meant := meant_setting(name):
             logger.warning(
                 "scrapy-neardup does not read the setting %s. If you mean its setting, write %s. If another package "
                 "reads it, ignore this message.",
                 name,
                 meant,
             )
-    values.pop("enabled", None)
-    if settings.get("DROP_DUPLICATES") is not None:
-        values["drop"] = boolean("DROP_DUPLICATES", settings["DROP_DUPLICATES"])
     values["parameters"] = _profiled(values)
     return values
 
 
 def _profiled(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of the profile, then those of NEARDUP_PARAMETERS."""
+    """Return the parameters of the profile, changed by NEARDUP_PARAMETERS."""
     profiled = PROFILES[values.get("profile", ARTICLE)]
     if profiled and values.get("method", METHOD) != METHOD:
         raise SettingsError(

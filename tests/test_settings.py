@@ -23,8 +23,7 @@ from scrapy_neardup.settings import (
     SETTINGS,
     TAG,
     Config,
-    is_enabled,
-    item_fields,
+    read_setting,
 )
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.recipe import Secret
@@ -58,6 +57,7 @@ READ: dict[str, list[tuple[Any, Any]]] = {
         ('{"retitled": "tag"}', {**DEFAULT_POLICY, Likeness.RETITLED: "tag"}),
         ('{"excerpt": "drop", "near": "pass"}', {**DEFAULT_POLICY, Likeness.EXCERPT: "drop", Likeness.NEAR: "pass"}),
     ],
+    "NEARDUP_ENABLED enabled": [(False, False), (None, True)],
     "NEARDUP_STORE store": [
         ("memory:", "memory:"),
         ("sqlite:///srv/state.sqlite", "sqlite:///srv/state.sqlite"),
@@ -179,7 +179,7 @@ def test_a_setting_is_read(kind: Kind) -> None:
 
 
 def test_every_setting_is_tried_here() -> None:
-    assert {name.split(" ")[0] for name in READ} == set(SETTINGS) - {"NEARDUP_ENABLED"}
+    assert {name.split(" ")[0] for name in READ} == set(SETTINGS)
     assert set(REFUSED) == set(SETTINGS)
 
 
@@ -248,7 +248,7 @@ def test_an_unknown_parameter_is_refused_with_the_valid_ones(kind: Kind, form: C
     with pytest.raises(SettingsError, match="cascade has no parameter bnis, tiltle") as refused:
         Config.from_settings(kind({"NEARDUP_PARAMETERS": form({"bnis": 1, "tiltle": 2, "bins": 64})}))
     assert "NEARDUP_PARAMETERS" in str(refused.value)
-    assert "core_words, sentence_keys" in str(refused.value)
+    assert "sentence_keys, min_sentence" in str(refused.value)
 
 
 def test_a_configuration_makes_its_parts_and_shares_no_defaults() -> None:
@@ -264,22 +264,19 @@ def test_a_configuration_makes_its_parts_and_shares_no_defaults() -> None:
     assert DEFAULT_POLICY[Likeness.NEAR] == "drop"
 
 
-def test_the_fields_of_items_can_be_read_alone() -> None:
-    assert item_fields({}) == DEFAULT_FIELDS
-    assert item_fields({"NEARDUP_FIELDS": {"text": "body"}}) == {**DEFAULT_FIELDS, "text": "body"}
-    with pytest.raises(SettingsError, match="NEARDUP_FIELDS"):
-        item_fields({"NEARDUP_FIELDS": 5})
-
-
 @both_kinds
-def test_the_switch_is_on_unless_it_is_turned_off(kind: Kind) -> None:
-    assert is_enabled(kind({})) is True
-    for value in (True, "True", "true", "1", 1, "on", "yes", None):
-        assert is_enabled(kind({"NEARDUP_ENABLED": value})) is True, value
-    for value in (False, "False", "false", "0", 0, "off", "no"):
-        assert is_enabled(kind({"NEARDUP_ENABLED": value})) is False, value
-    with pytest.raises(SettingsError, match="NEARDUP_ENABLED is 'perhaps'"):
-        is_enabled(kind({"NEARDUP_ENABLED": "perhaps"}))
+def test_one_setting_can_be_read_without_the_others(kind: Kind) -> None:
+    for name, value, expected in (
+        ("NEARDUP_FIELDS", None, DEFAULT_FIELDS),
+        ("NEARDUP_FIELDS", {"text": "body"}, {**DEFAULT_FIELDS, "text": "body"}),
+        *(("NEARDUP_ENABLED", value, True) for value in (True, "True", "true", "1", 1, "on", "yes", None)),
+        *(("NEARDUP_ENABLED", value, False) for value in (False, "False", "false", "0", 0, "off", "no")),
+    ):
+        assert read_setting(kind({name: value, "NEARDUP_STORE": 5}), name) == expected, (name, value)
+    assert read_setting(kind({}), "NEARDUP_ENABLED") is True
+    for name in ("NEARDUP_FIELDS", "NEARDUP_ENABLED"):
+        with pytest.raises(SettingsError, match=f"{name} (is|has)"):
+            read_setting(kind({name: "perhaps"}), name)
 
 
 # Each verdict with its action by default, and under policies that drop, tag and pass all kinds of copies.

@@ -27,7 +27,8 @@ from scrapy_neardup.files.compression import PACKINGS
 from scrapy_neardup.files.writers import WRITERS
 from scrapy_neardup.methods import METHODS, Method
 from scrapy_neardup.model import Kind, Likeness, Match
-from scrapy_neardup.settings import READERS, SETTINGS, Config, is_enabled
+from scrapy_neardup.report.words import Words
+from scrapy_neardup.settings import SETTINGS, Config
 
 DOCS = Path(__file__).parents[1]
 #: Names in the form of settings that the package or its tests read from the environment.
@@ -37,15 +38,16 @@ ENVIRONMENT = {"NEARDUP_PURE", "NEARDUP_TEST_BROWSER"}
 class Catalogue:
     """Descriptions in the language of a page; ``asked`` collects every English text that was asked for."""
 
-    def __init__(self, texts: Mapping[str, str]) -> None:
+    def __init__(self, texts: Mapping[str, str], language: str = "en") -> None:
         self.texts = texts
+        self.language = language
         self.asked: dict[str, None] = {}
 
     @classmethod
     def of(cls, language: str) -> Catalogue:
         """The catalogue of a language: ``docs/LANGUAGE/reference.json``, empty for English."""
         path = DOCS / language / "reference.json"
-        return cls(json.loads(path.read_text(encoding="utf-8")) if path.exists() else {})
+        return cls(json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}, language)
 
     def __call__(self, text: str) -> str:
         """A description; its key is the English text with single spaces."""
@@ -123,12 +125,10 @@ def target(text: str) -> Target | None:
 
 def settings_section(words: Catalogue) -> str:
     """All settings: a table to look over, then each with its default, values and description."""
-    described = {**_comments("scrapy_neardup.settings", "Config"), "enabled": inspect.getdoc(is_enabled) or ""}
-    defaults = {"enabled": True, **{one.name: _default(one) for one in fields(Config)}}
-    by_name = {"DROP_DUPLICATES": "drop", **{name: field for name, (field, _) in READERS.items()}}
+    described = _comments("scrapy_neardup.settings", "Config")
+    defaults = {one.name: _default(one) for one in fields(Config)}
     rows, parts = [], []
-    for name in SETTINGS:
-        field = by_name[name]
+    for name, (field, _) in SETTINGS.items():
         meaning = words(described[field])
         shown = _shown(defaults[field])
         anchor = _anchor("setting", name)
@@ -175,10 +175,9 @@ def kinds_section(words: Catalogue) -> str:
 
 
 def reasons_section(words: Catalogue) -> str:
-    """Why pages are not judged."""
-    return _table(
-        (words("Reason"), words("Meaning")), [(f"`{one}`", words(text)) for one, text in errors.REASONS.items()]
-    )
+    """Why pages are not judged, in the words of the report."""
+    said = Words(words.language)
+    return _table((words("Reason"), words("Meaning")), [(f"`{one}`", said(f"reason.{one}")) for one in errors.REASONS])
 
 
 def exit_codes_section(words: Catalogue) -> str:
@@ -274,10 +273,8 @@ def _shown(value: Any) -> str:
 
 def _valid_values(name: str) -> str:
     """What a setting may be, in the words of the error for a value that it cannot be; empty if any text is right."""
-    if name == "DROP_DUPLICATES":
-        name = "NEARDUP_ENABLED"
     try:
-        READERS[name][1](name, object())
+        SETTINGS[name][1](name, object())
     except errors.SettingsError as error:
         found = re.search(r"(?:Set it to|Give) (?:one of: )?(.+?)\.(?: |$)", str(error))
         return found[1] if found else ""

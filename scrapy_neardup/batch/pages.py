@@ -52,7 +52,7 @@ def read_stretch(run: BatchRun, stretch: Stretch) -> int:
     skipped, size, count = Counter[str](), run.records_of_file, 0
     numbered = enumerate(_entries(stretch.name, run.options.format))
     own = ((number, entry) for number, entry in numbered if number // size % run.strides == stretch.stride)
-    with closing(PageReader(run.options)) as reader:
+    with closing(PageTabulator(run.options)) as reader:
         for group, members in groupby(own, lambda one: one[0] // size):
             malformed = list[Malformed]()
             for number, entry in members:
@@ -102,7 +102,7 @@ def malformed_records(run: BatchRun) -> Iterator[Malformed]:
             yield Malformed(source, number, unit, why, bytes.fromhex(raw))
 
 
-class PageReader:
+class PageTabulator:
     """Reads and fingerprints pages. Those that may take long are read in a process that can be killed."""
 
     def __init__(self, options: BatchOptions) -> None:

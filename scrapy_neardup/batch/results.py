@@ -41,7 +41,7 @@ VERDICTS = pa.schema(
 )
 
 
-class JudgedPage(NamedTuple):
+class ArchivedPage(NamedTuple):
     """A page of a run with its verdict, and what it wrote: see ``JUDGED``. Ids are ranks."""
 
     rank: int
@@ -53,13 +53,13 @@ class JudgedPage(NamedTuple):
     record: bytes | None
 
 
-def judged_pages(part: ArchivePart) -> Iterator[JudgedPage]:
+def judged_pages(part: ArchivePart) -> Iterator[ArchivedPage]:
     """Return the pages of a part with their verdicts."""
     judged = chain.from_iterable(map(_rows, part.judged_pages().to_batches(1000)))
     for (page, _), (rank, flags, verdict, *written) in zip(
         chain.from_iterable(map(stored_pages, part.batches())), judged, strict=True
     ):
-        yield JudgedPage(rank, page, unpack_verdict(rank, page.url, page.reader, verdict), flags, *written)
+        yield ArchivedPage(rank, page, unpack_verdict(rank, page.url, page.reader, verdict), flags, *written)
 
 
 def _rows(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
@@ -155,7 +155,7 @@ class _Ids:
         return self._first + (int(np.searchsorted(self._ranks, rank)) << 16) if rank else 0
 
 
-def _export(judged: JudgedPage, packed: bytes, ids: _Ids, store: PageStore, generation: int, keep: Keep) -> None:
+def _export(judged: ArchivedPage, packed: bytes, ids: _Ids, store: PageStore, generation: int, keep: Keep) -> None:
     record = Record.unpack(judged.id, packed)
     moved = replace(record, id=ids.of(record.id), original=ids.of(record.original), since=ids.of(record.since))
     if record.id != judged.rank:  # a page that was dropped again renews its record

@@ -67,7 +67,7 @@ def batch_command(arguments: argparse.Namespace, config: Config) -> int:
     inputs, memory = _find_inputs(arguments.input), _parse_memory(arguments.memory)
     output, outcome = Path(arguments.output), Outcome(arguments.rejects, arguments.output)
     check_outputs(inputs, output, arguments.kept, outcome.rejects)
-    kept_format = find_output_format(arguments.kept, "") if arguments.kept else ""
+    kept_format = find_output_format(arguments.kept) if arguments.kept else ""
     fields = fields_of(arguments, config.fields)
     options = BatchOptions(config, config.secret, fields, arguments.id, arguments.format)
     on_spark = arguments.runner == SPARK

@@ -13,7 +13,7 @@ from scrapy_neardup.cli.command import JSON, JSON_LINES, STATE, command, flag, n
 from scrapy_neardup.cli.opening import describe_missing, snapshot_state
 from scrapy_neardup.cli.output import as_json, format_count, format_data, present, progress, to_line, warn, write
 from scrapy_neardup.inspect import as_data, utc_time
-from scrapy_neardup.inspect.pages import Dropped, GroupMember, StatePage, inspect_pages, list_dropped
+from scrapy_neardup.inspect.pages import Dropped, RelatedPage, StatePage, inspect_pages, list_dropped
 from scrapy_neardup.inspect.sources import near_urls
 from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance.scan import statistics
@@ -61,26 +61,25 @@ def explain_command(arguments: argparse.Namespace, config: Config) -> int:
 
 def _describe(page: StatePage) -> str:
     """Return the page as text: the title below the URL, and the values that are not the usual ones."""
-    group = page.group
-    newest = f", the newest {len(group.pages)} of them" if group.size > len(group.pages) else ""
+    newest = f", the newest {len(page.group)} of them" if page.group_size > len(page.group) else ""
+    group = "\n".join([f"{page.group_size:,} pages{newest}:", *map(_member_line, page.group)])
     data = {
         **as_data(page),
         "delivered": page.delivered and page.verdict in (Kind.DUPLICATE, Kind.BETTER),
         "evidence": "" if page.evidence else 'not kept (NEARDUP_KEEP was "nothing")',
         "sealed": "" if page.sealed else "no: if its feed is never stored, the next crawl rolls the page back",
-        "group": "\n".join([f"{group.size:,} pages{newest}:", *map(_member_line, group.pages)])
-        if group.size > 1
-        else "",
+        "group": group if page.group_size > 1 else "",
     }
     title = f'  "{to_line(page.title)}"\n' if page.title else ""
-    return f"{to_line(page.url)}\n{title}{format_data(data, 'url', 'found', 'title', 'similar_id', indent='  ')}"
+    hidden = ("url", "found", "title", "similar_id", "group_size")
+    return f"{to_line(page.url)}\n{title}{format_data(data, *hidden, indent='  ')}"
 
 
-def _member_line(page: GroupMember) -> str:
+def _member_line(page: RelatedPage) -> str:
     judged = f"  (manual verdict: {page.judged})" if page.judged else ""
     title = f'  "{to_line(page.title)}"' if page.title else ""
-    kind = f" {to_line(page.kind)}" if page.kind else ""
-    return f"{page.first_seen} {page.similarity:.2f}{kind} {to_line(page.url)}{title}{judged}"
+    copy = f"{page.kind or 'copy'} {page.similarity:.2f}" if page.similarity is not None else "original"
+    return f"{page.first_seen} {copy} {to_line(page.url)}{title}{judged}"
 
 
 #: Numbers of pages in the statistics.

@@ -75,7 +75,7 @@ examples:
 def dedup_command(arguments: argparse.Namespace, config: Config) -> int:
     """Judge all records, and write those that pass; return 1 if a record was malformed."""
     output: str = arguments.output or "-"
-    format = find_output_format(output, "")
+    format = find_output_format(output)
     outcome = Outcome(arguments.rejects, output)
     check_outputs(arguments.input, output, outcome.rejects)
     fields, method = fields_of(arguments, config.fields), config.make_method()

@@ -14,7 +14,7 @@ from scrapy_neardup.crawl.turns import Backlog, Event
 from scrapy_neardup.crawl.visits import Tickets, Visit, fields_of
 from scrapy_neardup.page.item import ItemFields
 from scrapy_neardup.page.source import PageResponse
-from scrapy_neardup.settings import DEFAULT_FIELDS, item_fields
+from scrapy_neardup.settings import DEFAULT_FIELDS, read_setting
 
 #: A response with more items is a table, and no article with its comments: none of its items waits for another.
 _MOST_HELD = 1000
@@ -33,7 +33,7 @@ class NearDupSpiderMiddleware:
     def from_crawler(cls, crawler: Crawler) -> NearDupSpiderMiddleware:
         """Read the settings. A SettingsError keeps the crawl from starting."""
         with log_refusal():
-            return cls(Backlog(crawler), item_fields(crawler.settings))
+            return cls(Backlog(crawler), read_setting(crawler.settings, "NEARDUP_FIELDS"))
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Items of ``start()`` have no response. The next ones wait while too many pages wait for the judge."""

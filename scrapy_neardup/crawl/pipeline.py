@@ -21,7 +21,7 @@ from scrapy_neardup.crawl.turns import Backlog
 from scrapy_neardup.crawl.visits import use_ticket
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.model import Kind, Verdict
-from scrapy_neardup.settings import DROP, TAG, Config, is_enabled
+from scrapy_neardup.settings import DROP, TAG, Config, read_setting
 from scrapy_neardup.state.urls import parse_url
 from scrapy_neardup.untrusted import line_logger
 
@@ -59,7 +59,7 @@ class NearDupPipeline:
     def from_crawler(cls, crawler: Crawler) -> NearDupPipeline:
         """Read the settings. A SettingsError keeps the crawl from starting."""
         with log_refusal():
-            if not is_enabled(crawler.settings):
+            if not read_setting(crawler.settings, "NEARDUP_ENABLED"):
                 raise NotConfigured("NEARDUP_ENABLED is False, so no page is judged.")
             return cls(crawler, Config.from_settings(crawler.settings))
 
@@ -158,7 +158,7 @@ class Addon:
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Add the three components, unless NEARDUP_ENABLED is false."""
-        if not is_enabled(settings):
+        if not read_setting(settings, "NEARDUP_ENABLED"):
             return
         add = settings.setdefault_in_component_priority_dict
         add("SPIDER_MIDDLEWARES", NearDupSpiderMiddleware, -1_000_000)

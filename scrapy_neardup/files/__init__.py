@@ -20,11 +20,8 @@ from scrapy_neardup.files.archives import read_warc
 from scrapy_neardup.files.compression import (
     FAILURES,
     PACKINGS,
-    detect_packing,
-    find_file,
     open_packed,
     strip_packing,
-    unpack,
 )
 from scrapy_neardup.files.entry import BOM, LARGEST, Entry, InputRecord, Malformed, Skipped, decode_utf8, file_errors
 from scrapy_neardup.files.feeds import read_json, read_jsonl
@@ -101,9 +98,8 @@ def read_input(name: str, format: str = "") -> Iterator[InputRecord]:
     if name != STDIN and Path(name).is_dir():
         yield from read_folder(name, format)
     elif name == STDIN:
-        raw, source = sys.stdin.buffer, "standard input"
-        with file_errors(source), unpack(raw, detect_packing(raw)) as file:
-            yield from FORMATS[find_format(name, format)].read(file, source)
+        with file_errors("standard input"):
+            yield from FORMATS[find_format(name, format)].read(sys.stdin.buffer, "standard input")
     else:
         with file_errors(name):
             Path(name).stat()  # reports a missing file before an unknown suffix
@@ -149,64 +145,51 @@ def format_path(path: str | os.PathLike[str]) -> str:
 
 
 def read_folder(name: str, format: str = "") -> Iterator[InputRecord]:
-    """Yield the pages of a folder, plain or compressed, by name: all HTML files, else docs.jsonl, else all texts.
+    """Yield the pages of a folder, plain or compressed: all HTML files, or if there are none all texts.
 
     ``format``: only html, or only text. Unreadable files are malformed. Raises NearDupError if there is no page.
     """
     if format not in ("", "html", "text"):
         raise NearDupError(f"{name} is a folder. Name the {format} files in it.")
     for kind in (TEXT,) if format == "text" else (HTML,) if format else (HTML, TEXT):
-        if kind is TEXT and not format and (docs := find_file(Path(name), "docs.jsonl")):
-            with file_errors(str(docs)), open_packed(docs) as file:
-                yield from read_jsonl(file, str(docs))
-            return
         pages = _read_pages(Path(name), kind)
         if (first := next(pages, None)) is not None:
             yield from chain([first], pages)
             return
-    what = {"html": "HTML files", "text": ".txt files"}.get(format, "HTML files, docs.jsonl or .txt files")
+    what = {"html": "HTML files", "text": ".txt files"}.get(format, "HTML or .txt files")
     raise NearDupError(f"{name} contains no {what}. Name another folder, or the files.")
 
 
 def _read_pages(root: Path, kind: tuple[str, ...]) -> Iterator[InputRecord]:
-    for number, (path, why) in enumerate(_walk(root, kind, frozenset()), 1):
+    for number, (path, error) in enumerate(_walk(root, kind), 1):
         source = format_path(path)
-        if why:
-            yield Malformed(source, number, "", why)
-            continue
         try:
+            if error is not None:
+                raise error
             with open_packed(path) as file:
-                record = _read_page(file, source, number, format_path(path.relative_to(root)), kind)
-        except FAILURES as error:
-            record = Malformed(source, number, "", _why_unreadable(error))
-        yield record
+                yield _read_page(file, source, number, format_path(path.relative_to(root)), kind)
+        except FAILURES as why:
+            reason = getattr(why, "strerror", None) or why
+            yield Malformed(source, number, "", f"cannot be read: {reason}")
 
 
-def _walk(folder: Path, suffixes: tuple[str, ...], above: frozenset[tuple[int, int]]) -> Iterator[tuple[Path, str]]:
-    """Yield the files with one of the suffixes, and unreadable folders with the reason.
+def _walk(root: Path, suffixes: tuple[str, ...]) -> Iterator[tuple[Path, Exception | None]]:
+    """Yield the files with one of the suffixes by folder and name, and unreadable folders with their error.
 
-    Only one folder's names are in memory. Links are followed, but never to a folder ``above``, which device and number
-    identify.
+    Only one folder's names are in memory. Links are followed, but no folder is read twice.
     """
-    try:
-        stat = folder.stat()
-        with os.scandir(folder) as entries:
-            inside = sorted(entries, key=lambda one: one.name)
-    except OSError as error:
-        yield folder, _why_unreadable(error)
-        return
-    own = (stat.st_dev, stat.st_ino)
-    if own in above:
-        return
-    for one in inside:
-        if one.is_dir():
-            yield from _walk(folder / one.name, suffixes, above | {own})
-        # A dangling link is named later as unreadable; a pipe would block for ever.
-        elif PurePath(strip_packing(one.name)).suffix.lower() in suffixes and (
-            one.is_file() or (one.is_symlink() and not Path(one.path).exists())
-        ):
-            yield folder / one.name, ""
-
-
-def _why_unreadable(error: BaseException) -> str:
-    return f"cannot be read: {getattr(error, 'strerror', None) or error}"
+    errors, seen = list[OSError](), set[tuple[int, int]]()
+    for folder, folders, names in os.walk(root, onerror=errors.append, followlinks=True):
+        yield from ((Path(error.filename), error) for error in errors)
+        errors.clear()
+        stat = Path(folder).stat()
+        if (stat.st_dev, stat.st_ino) in seen:
+            folders.clear()
+            continue
+        seen.add((stat.st_dev, stat.st_ino))
+        folders.sort()
+        for path in (Path(folder, name) for name in sorted(names)):
+            # A dangling link is named later as unreadable; a pipe would block for ever.
+            if PurePath(strip_packing(path.name)).suffix.lower() in suffixes and (path.is_file() or not path.exists()):
+                yield path, None
+    yield from ((Path(error.filename), error) for error in errors)

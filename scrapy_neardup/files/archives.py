@@ -5,20 +5,12 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from functools import partial
 from importlib import import_module
 from typing import Any, BinaryIO
 
 from scrapy_neardup.files import entry
 from scrapy_neardup.files.compression import FAILURES, NO_ZSTD, zstd
-from scrapy_neardup.files.entry import (
-    Entry,
-    InputRecord,
-    Malformed,
-    Skipped,
-    guard_records,
-    import_library,
-)
+from scrapy_neardup.files.entry import Entry, InputRecord, Malformed, Skipped, guard_records, import_library
 
 #: Bytes that text in an 8- or 16-bit encoding lacks, and that compressed data has nearly everywhere.
 _NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
@@ -53,40 +45,33 @@ def unpack_body(body: bytes, encoding: str) -> bytes:
     return body
 
 
-#: Streams of one body: each costs a copy of the rest, so millions of empty ones would take hours.
-_MOST_STREAMS = 100
-
-
-def _unpack_streams(body: bytes, make: Callable[[], Any], more: bytes | None = None) -> bytes:
-    """Decode a stream, and those after it that begin with the bytes ``more``. Ignore the rest."""
-    found, rest = bytearray(), body
-    for _ in range(_MOST_STREAMS):
-        unpacker = make()
-        found += unpacker.decompress(rest, entry.LARGEST + 1 - len(found))
-        if not unpacker.eof and len(found) <= entry.LARGEST:
+def _unpack_stream(body: bytes, unpacker: Any) -> bytes:
+    """Decode one stream, and ignore what follows, unless it is another stream of gzip."""
+    found: bytes = unpacker.decompress(body, entry.LARGEST + 1)
+    if len(found) <= entry.LARGEST:
+        if not unpacker.eof:
             raise _Broken("the data ends too early")
-        rest = unpacker.unused_data
-        if len(found) > entry.LARGEST or more is None or not rest or not rest.startswith(more):
-            return bytes(found)
-    raise _Broken(f"more than {_MOST_STREAMS} compressed streams")
+        if unpacker.unused_data.startswith(b"\x1f\x8b"):
+            raise _Broken("there are several streams")
+    return found
 
 
 def _gzip(body: bytes) -> bytes:
-    return _unpack_streams(body, partial(zlib.decompressobj, 32 + zlib.MAX_WBITS), b"\x1f\x8b")
+    return _unpack_stream(body, zlib.decompressobj(32 + zlib.MAX_WBITS))
 
 
 def _deflate(body: bytes) -> bytes:
     """Decode with the header of zlib, or without, as some servers send it."""
     try:
-        return _unpack_streams(body, zlib.decompressobj)
+        return _unpack_stream(body, zlib.decompressobj())
     except zlib.error:
-        return _unpack_streams(body, partial(zlib.decompressobj, -zlib.MAX_WBITS))
+        return _unpack_stream(body, zlib.decompressobj(-zlib.MAX_WBITS))
 
 
 def _zstd(body: bytes) -> bytes:
     if not zstd:
         raise _Broken(NO_ZSTD)
-    return _unpack_streams(body, zstd.ZstdDecompressor, b"")
+    return _unpack_stream(body, zstd.ZstdDecompressor())
 
 
 def _brotli(body: bytes) -> bytes:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import bz2
 import gzip
-import io
 import lzma
-import shutil
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from importlib import import_module
 from os import PathLike
 from pathlib import Path, PurePath
-from tempfile import TemporaryFile
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from scrapy_neardup.errors import NearDupError
 
@@ -50,8 +47,6 @@ def open_zst(raw: BinaryIO, mode: str = "rb") -> Any:
 
 #: Suffixes of compressed files.
 PACKINGS = (".gz", ".bz2", ".xz", ".zst")
-#: Their first bytes.
-_MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
 
 _READ: dict[str, Callable[[BinaryIO], Any]] = {
     ".gz": lambda raw: gzip.GzipFile(mode="rb", fileobj=raw),
@@ -98,21 +93,8 @@ def open_packed(path: str | PathLike[str]) -> Iterator[BinaryIO]:
 
     Reading a broken file raises one of ``FAILURES``. Raises NearDupError without the library.
     """
-    with Path(path).open("rb") as raw, unpack(raw, find_packing(path)) as file:
+    with Path(path).open("rb") as raw, _READ.get(find_packing(path), nullcontext)(raw) as file:
         yield file
-
-
-def unpack(raw: BinaryIO, suffix: str) -> AbstractContextManager[BinaryIO]:
-    """Open the uncompressed bytes of an open file, which stays open."""
-    opened: AbstractContextManager[BinaryIO] = _READ.get(suffix, nullcontext)(raw)
-    return opened
-
-
-def detect_packing(raw: BinaryIO) -> str:
-    """Detect the compression of a stream by its first bytes; empty if they cannot be peeked."""
-    peek = getattr(raw, "peek", None)
-    start = bytes(peek(6)) if peek else b""
-    return next((suffix for magic, suffix in _MAGIC.items() if start.startswith(magic)), "")
 
 
 @contextmanager
@@ -123,19 +105,3 @@ def open_packed_for_writing(path: Path) -> Iterator[BinaryIO]:
     """
     with path.open("wb") as raw, _WRITE.get(find_packing(path), nullcontext)(raw) as file:
         yield file
-
-
-@contextmanager
-def seekable(file: BinaryIO) -> Iterator[BinaryIO]:
-    """Return a file that can seek: a compressed file or a pipe is copied to a temporary file.
-
-    A compressed file could seek, but it decompresses from its start for each step back.
-    """
-    raw = getattr(file, "raw", file)
-    if isinstance(raw, (io.FileIO, io.BytesIO)) and file.seekable():
-        yield file
-        return
-    with TemporaryFile() as copy:
-        shutil.copyfileobj(file, copy)
-        copy.seek(0)
-        yield cast(BinaryIO, copy)

@@ -98,26 +98,19 @@ def file_errors(name: str) -> Iterator[None]:
         raise NearDupError(f"{name} cannot be read to its end: {error}. Check that the file is complete.") from None
 
 
-@contextmanager
-def library_errors(source: str, unit: str, last: int = 0) -> Iterator[None]:
-    """Translate every exception of a library into that of ``broken_file``. Broken files raise nearly any."""
-    try:
-        yield
-    except Exception as error:
-        raise broken_file(source, unit, last, error) from error
-
-
 def guard_records(items: Iterable[T], source: str, unit: str) -> Iterator[T]:
-    """Iterate over the records that a library reads; raise a NearDupError that names the last good one."""
-    iterator, number = iter(items), 0
-    while True:
-        with library_errors(source, unit, number):
-            try:
-                item = next(iterator)
-            except StopIteration:
-                return
-        number += 1
-        yield item
+    """Iterate over the records that a library reads from a file; broken files raise nearly any exception.
+
+    Raises a NearDupError that names the last good record.
+    """
+    number = 0
+    try:
+        for number, item in enumerate(items, 1):  # noqa: B007  # the error names it
+            yield item
+    except NearDupError:
+        raise
+    except Exception as error:
+        raise broken_file(source, unit, number, error) from error
 
 
 def broken_file(source: str, unit: str, last: int, why: object) -> NearDupError:

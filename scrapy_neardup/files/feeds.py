@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, BinaryIO
@@ -23,23 +22,25 @@ _KINDS = {
 }
 
 
-def _check_object(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError(f"not an object but {_KINDS[type(value)]}")
-    return value
-
-
 def _make_entry(raw: bytes, source: str, number: int, unit: str, line: bytes = b"") -> InputRecord:
     """Parse an object. NaN and Infinity, which Python writes, are accepted. The encoding is never guessed."""
     try:
-        return Entry(source, number, unit, _check_object(json.loads(decode_utf8(raw))), line)
+        value = json.loads(decode_utf8(raw))
     except json.JSONDecodeError as error:
         why = f"not JSON: {error.msg} at character {error.pos + 1}"
     except RecursionError:
         why = "JSON with lists or objects nested too deeply"
     except ValueError as error:
         why = str(error)
+    else:
+        if isinstance(value, dict):
+            return Entry(source, number, unit, value, line)
+        why = _describe(value)
     return Malformed(source, number, unit, why, line or raw)
+
+
+def _describe(value: Any) -> str:
+    return f"not an object but {_KINDS[type(value)]}"
 
 
 def _read_lines(file: BinaryIO, number: int = 0) -> Iterator[tuple[int, bytes, str]]:
@@ -73,21 +74,16 @@ def _parse_lines(lines: Iterable[tuple[int, bytes, str]], source: str) -> Iterat
 
 
 def read_json(file: BinaryIO, source: str) -> Iterator[InputRecord]:
-    """Yield every element of a list, which may be followed by another, as after a second crawl into the same file.
+    """Yield every element of a list, which must fit into memory, unless each element stands on a line of its own.
 
-    Scrapy writes an item a line, so such a list is a stream. Any other list must fit into memory. If the first line is
-    an object, the file is JSON lines under another name. Raises NearDupError if the elements cannot be separated.
+    So Scrapy writes its lists, and a second crawl into the same file writes another list behind. If the first line is
+    an object, the file is JSON lines under another name. Raises NearDupError if the list is broken.
     """
     most = 4 * entry.LARGEST
     number, first = 1, file.readline(most).removeprefix(BOM)
     while first and not first.strip():
         number, first = number + 1, file.readline(most)
     text = first.strip()
-    if text[:1] not in (b"[", b"{", b""):
-        raise NearDupError(
-            f"{source} is no UTF-8 JSON: it starts neither with [ nor with {{. Convert the file, or name its format "
-            "with --format."
-        )
     if text.startswith(b"{") and isinstance(_make_entry(text, source, number, "line"), Entry):
         yield from _parse_lines(chain([(number, first, "")], _read_lines(file, number)), source)
         return
@@ -102,10 +98,17 @@ def read_json(file: BinaryIO, source: str) -> Iterator[InputRecord]:
             f"{source} is a list of more than {most:,} bytes, and its elements do not stand on lines of their own. "
             "Convert it to JSON lines: jq -c '.[]' FILE > FILE.jsonl"
         )
-    yield from _parse_list(raw, source)
-
-
-_UNFINISHED = "its brackets do not match; a killed crawl may have left it unfinished"
+    try:
+        found = json.loads(decode_utf8(raw)) if raw.strip() else []
+    except (ValueError, RecursionError) as error:
+        raise NearDupError(
+            f"{source} is no JSON in UTF-8 ({error}). Repair it, or name its format with --format."
+        ) from None
+    for number, value in enumerate(found if isinstance(found, list) else [found], 1):
+        if isinstance(value, dict):
+            yield Entry(source, number, "item", value)
+        else:
+            yield Malformed(source, number, "item", _describe(value), json.dumps(value).encode())
 
 
 def _parse_list_lines(lines: Iterable[tuple[int, bytes, str]], source: str) -> Iterator[InputRecord]:
@@ -122,34 +125,6 @@ def _parse_list_lines(lines: Iterable[tuple[int, bytes, str]], source: str) -> I
         else:
             yield _make_entry(text.removesuffix(b","), source, number, "item")
     if last != b"]":
-        raise broken_file(source, "item", number, _UNFINISHED)
-
-
-#: All that stands between the elements of a list.
-_BETWEEN = re.compile(r"[\s,\[\]]*")
-
-
-def _parse_list(raw: bytes, source: str) -> Iterator[InputRecord]:
-    """Yield the elements of a list in memory. Raises NearDupError at the first one that is no JSON."""
-    number = depth = at = 0
-    decoder = json.JSONDecoder()
-    try:
-        text = decode_utf8(raw)
-        while True:
-            between = _BETWEEN.match(text, at)
-            assert between is not None  # the pattern matches nothing, too
-            depth += between[0].count("[") - between[0].count("]")
-            if (begin := between.end()) == len(text):
-                break
-            value, at = decoder.raw_decode(text, begin)
-            number += 1
-            try:
-                yield Entry(source, number, "item", _check_object(value))
-            except ValueError as error:
-                yield Malformed(source, number, "item", str(error), text[begin:at].encode())
-    except RecursionError:
-        raise broken_file(source, "item", number, "lists or objects are nested too deeply") from None
-    except ValueError as error:
-        raise broken_file(source, "item", number, error) from None
-    if depth:
-        raise broken_file(source, "item", number, _UNFINISHED)
+        raise broken_file(
+            source, "item", number, "its brackets do not match; a killed crawl may have left it unfinished"
+        )

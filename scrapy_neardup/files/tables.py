@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from datetime import date, time, timedelta
 from decimal import Decimal
 from functools import partial
+from importlib import import_module
 from itertools import chain
 from typing import Any, BinaryIO
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import entry
-from scrapy_neardup.files.compression import seekable
-from scrapy_neardup.files.entry import Entry, InputRecord, Malformed, guard_records, import_library, library_errors
+from scrapy_neardup.files.entry import Entry, InputRecord, Malformed, guard_records, import_library
 
 #: Cell separators, the likeliest first. Spreadsheets write semicolons where a comma separates decimals.
 _DELIMITERS = ",\t;"
@@ -126,28 +126,28 @@ def read_parquet(file: BinaryIO, source: str) -> Iterator[InputRecord]:
 
     Times are strings in ISO 8601 with microseconds. UTF-8 bytes are text, as some programs do not mark strings.
     """
-    parquet = import_library("pyarrow.parquet", "parquet", f"{source}: Parquet")
-    with seekable(file) as whole:
-        with library_errors(source, "row"):
-            table = parquet.ParquetFile(whole, buffer_size=_BYTES, pre_buffer=False)
-        with table:
-            _check_distinct(table.schema_arrow.names, source)
-            for number, row in enumerate(guard_records(_read_row_groups(table), source, "row"), 1):
-                yield Entry(source, number, "row", row)
+    import_library("pyarrow.parquet", "parquet", f"{source}: Parquet")
+    if not file.seekable():
+        raise NearDupError(f"{source}: Parquet cannot be read from a pipe. Name the file.")
+    for number, row in enumerate(guard_records(_read_rows(file, source), source, "row"), 1):
+        yield Entry(source, number, "row", row)
 
 
-def _read_row_groups(table: Any) -> Iterator[dict[str, Any]]:
+def _read_rows(file: BinaryIO, source: str) -> Iterator[dict[str, Any]]:
     # By group, so that a broken group costs no rows of a sound one. Threads would read ahead into memory.
-    for group in range(table.num_row_groups):
-        for batch in table.iter_batches(_ROWS, row_groups=[group], use_threads=False):
-            columns = [_coarsen_times(column).to_pylist() for column in batch.columns]
-            for values in zip(*columns, strict=True):
-                yield {name: make_plain(value) for name, value in zip(batch.schema.names, values, strict=True)}
+    parquet = import_module("pyarrow.parquet")
+    with parquet.ParquetFile(file, buffer_size=_BYTES, pre_buffer=False) as table:
+        _check_distinct(table.schema_arrow.names, source)
+        for group in range(table.num_row_groups):
+            for batch in table.iter_batches(_ROWS, row_groups=[group], use_threads=False):
+                columns = [_coarsen_times(column).to_pylist() for column in batch.columns]
+                for values in zip(*columns, strict=True):
+                    yield {name: make_plain(value) for name, value in zip(batch.schema.names, values, strict=True)}
 
 
 def _coarsen_times(column: Any) -> Any:
     """Convert times to microseconds, Python's unit."""
-    arrow = import_library("pyarrow", "parquet", "Parquet")
+    arrow = import_module("pyarrow")
     kind = column.type
     if arrow.types.is_timestamp(kind) and kind.unit == "ns":
         return column.cast(arrow.timestamp("us", kind.tz), safe=False)

@@ -230,16 +230,11 @@ WRITERS: dict[str, type[Writer]] = {
 _SUFFIXES = {**{f".{name}": name for name in WRITERS}, **dict.fromkeys((".jl", ".ndjson", ".jsonlines"), "jsonl")}
 
 
-def find_output_format(name: str, given: str = "") -> str:
-    """Return the format of an output: ``given``, or by its name; JSON lines for standard output.
-
-    Raises NearDupError for an unknown name.
-    """
-    found = given or ("jsonl" if name == "-" else _SUFFIXES.get(Path(strip_packing(name)).suffix.lower(), ""))
-    if found not in WRITERS:
-        raise NearDupError(
-            f"{given or name} names no output format. Use the suffix .{', .'.join(WRITERS)}, or add --output-format."
-        )
+def find_output_format(name: str) -> str:
+    """Return the format of an output by its name; JSON lines for standard output. Raises NearDupError."""
+    found = "jsonl" if name == "-" else _SUFFIXES.get(Path(strip_packing(name)).suffix.lower())
+    if found is None:
+        raise NearDupError(f"{name} names no output format. Use one of the suffixes .{', .'.join(WRITERS)}.")
     return found
 
 

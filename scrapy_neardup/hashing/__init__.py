@@ -15,7 +15,7 @@ from scrapy_neardup.hashing.farmhash import fingerprint_bytes
 HASH_NAME = "blake2b under a secret, farmhash.fingerprint64"
 
 _ALL = 2**64 - 1
-#: As numpy scalars, so that numpy need not convert them.
+#: Scalars of numpy, which need no conversion.
 _SHIFT = np.uint64(33)
 _FACTORS = np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53)
 

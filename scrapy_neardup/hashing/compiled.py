@@ -1,6 +1,6 @@
 """The compiled module: the same results as the Python functions that call it, but faster.
 
-Those functions define what it does, and work without it. It is built from ``_kernels.c`` at installation if there is a
+Those functions are its definition, and work without it. It is built from ``_kernels.c`` at installation if there is a
 C compiler. NEARDUP_PURE=1 in the environment switches it off.
 """
 

@@ -1,4 +1,4 @@
-"""``fingerprint64`` of FarmHash: that of pyfarmhash where it has wheels, else compiled, else in Python.
+"""``fingerprint64`` of FarmHash: from pyfarmhash where it has wheels, else compiled, else in Python.
 
 This is ``farmhashna::Hash64`` of FarmHash 1.1 (Pike and Alakuijala, 2014), which never changes. A row of a state takes
 0.1 µs, and 1 to 20 µs in Python.
@@ -109,7 +109,7 @@ def _join(one: int, other: int, factor: int) -> int:
 
 
 def _choose() -> Callable[[bytes], int]:
-    """Return pyfarmhash's function, else the compiled one, else that of this module."""
+    """Return pyfarmhash's function, else the compiled one, else ours in Python."""
     try:
         from farmhash import fingerprint64
     except ImportError:  # it is not installed, or another package has overwritten its module

@@ -1,6 +1,6 @@
-"""Hashes under the secret of a state, so that nobody else can make a text that collides.
+"""Hashes under the secret of a state: nobody else can make a text that collides.
 
-Anyone can find 32 printable characters with a given farmhash fingerprint in a second, whatever its seed. So farmhash
+Anyone can find 32 printable characters with a given farmhash fingerprint in a second, under any seed. So farmhash
 may find an earlier page but never proves two texts equal. BLAKE2b under a key (RFC 7693) does. N-grams are too many for
 it: a polynomial hashes them, with base and character values drawn from the key. This is universal hashing (Carter and
 Wegman 1979): without the base nobody finds collisions.
@@ -69,7 +69,7 @@ class Keyed:
     def place(self, text: str) -> int:
         """Return the key under which to file a text. Other texts may have the same key.
 
-        It is farmhash for speed, mixed with the secret so that nobody can choose the key.
+        It is farmhash for speed. The secret is mixed in, because nobody may choose the key.
         """
         return mix_one(fingerprint64(text) ^ self._place)
 
@@ -99,7 +99,7 @@ class Keyed:
     def _sums(self, mixed: npt.NDArray[np.uint64], n: int) -> npt.NDArray[np.uint64]:
         """Return the polynomial of every n-gram of mixed numbers.
 
-        That of 2n numbers is made from its halves, so 24 numbers take five steps.
+        The polynomial of 2n numbers is made from its halves, so 24 numbers take five steps.
         """
         if n == 1:
             return mixed

@@ -17,7 +17,7 @@ _MASK = (1 << BITS) - 1
 
 
 def key_of(hash: int) -> int:
-    """The key in a hash; a key itself stays as it is.
+    """Return the key in a hash; a key itself stays.
 
     >>> hex(key_of(0x0123_4567_89AB_CDEF))
     '0x6789abcdef'

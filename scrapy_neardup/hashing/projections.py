@@ -62,30 +62,13 @@ def _constants(count: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.uint3
 # For each byte value the signs of its eight bits: +1 or -1, the highest bit first.
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float64) * 2 - 1
 _OFFSETS = np.arange(8) * 256
-#: Rows of bits whose sum fits a byte.
-_ROWS = 255
 
 
-def sign_bits(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.int64] | None = None) -> int:
+def sign_bits(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.int64]) -> int:
     """Return 64 bits: bit i is 1 if the hashes with this bit weigh more than those without it.
 
-    ``weights`` are whole numbers below 2**40, so sums are exact on every machine; without them each hash weighs 1.
+    ``weights`` are whole numbers below 2**40, so sums are exact on every machine.
     """
-    sums = _sum_bits(hashes) if weights is None else _sum_weights(hashes, weights)
-    return int.from_bytes(np.packbits(sums > 0).tobytes(), "big")
-
-
-def _sum_bits(hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
-    """Return for each bit how many more hashes have it than lack it; blocks of rows are added up as bytes."""
-    bits = np.unpackbits(hashes.astype(">u8").view(np.uint8)).reshape(-1, 64)
-    whole = len(bits) - len(bits) % _ROWS
-    blocks = np.add.reduce(bits[:whole].reshape(-1, _ROWS, 64), axis=1, dtype=np.uint8)
-    rest = np.add.reduce(bits[whole:], axis=0, dtype=np.uint8)
-    ones = blocks.sum(axis=0, dtype=np.int64) + rest
-    return 2 * ones - len(bits)  # type: ignore[no-any-return]  # an array of 64
-
-
-def _sum_weights(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     of_bytes = hashes.astype(">u8").view(np.uint8).reshape(-1, 8) + _OFFSETS
     sums = np.bincount(of_bytes.ravel(), np.repeat(weights, 8), minlength=2048).reshape(8, 256) @ _BITS
-    return sums.ravel()
+    return int.from_bytes(np.packbits(sums.ravel() > 0).tobytes(), "big")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from scrapy_neardup.inspect import HIDDEN, kind_and_title, utc_time
@@ -18,12 +18,15 @@ from scrapy_neardup.state.record import Record
 
 
 @dataclass(frozen=True, slots=True)
-class OtherPage:
-    """Another page of the state."""
+class RelatedPage:
+    """Another page of the state. Copies have a similarity and a kind. ``judged``: the manual verdict."""
 
     url: str
-    first_seen: str | None
     title: str | None
+    first_seen: str | None
+    similarity: float | None
+    kind: str | None
+    judged: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,42 +38,12 @@ class NearMiss:
 
 
 @dataclass(frozen=True, slots=True)
-class GivenVerdict:
-    """A manual verdict on a page. ``other``: the page that it is a copy of, or no copy of."""
-
-    said: str
-    other: str | None
-    when: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class GroupMember:
-    """A page of a group. ``judged``: the manual verdict."""
-
-    url: str
-    first_seen: str | None
-    similarity: float
-    kind: str | None
-    title: str | None
-    judged: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class GroupSummary:
-    """The size of a group, and its newest pages."""
-
-    size: int
-    pages: tuple[GroupMember, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class StatePage:
     """A page of the state, with the verdict of crawl time on its last version.
 
     ``original``: the original of a copy; for an original, the better page that superseded it. ``like``: the earlier
-    page of an excerpt, or of a page with the same title. ``same_bytes``: whether the last responses of the page and of
-    its original had the same bytes. ``delivered``: whether its item came through. ``near_miss``: why an original
-    passed.
+    page of an excerpt, or of a page with the same title. ``delivered``: whether its item came through. ``judged``: the
+    manual verdict. ``group``: the newest of the ``group_size`` pages. ``near_miss``: why an original passed.
     """
 
     url: str
@@ -79,22 +52,22 @@ class StatePage:
     kind: str | None
     first_seen: str | None
     last_seen: str | None
-    original: OtherPage | None
+    original: RelatedPage | None
     original_is_gone: bool
     superseded: bool
-    like: OtherPage | None
+    like: RelatedPage | None
     similarity: float | None
     containment: float | None
     title: str | None
     characters: int | None
     shared: tuple[str, ...]
-    same_bytes: bool
     evidence: bool
     variant: bool
     delivered: bool
-    judged: GivenVerdict | None
+    judged: dict[str, str | None] | None
     similar_id: str | None
-    group: GroupSummary
+    group_size: int
+    group: tuple[RelatedPage, ...]
     near_miss: NearMiss | None
     sealed: bool
 
@@ -129,22 +102,24 @@ def _inspect(store: PageStore, record: Record, size: int, newest: deque[int]) ->
         kind=kind,
         first_seen=utc_time(record.first_seen),
         last_seen=utc_time(store.last_seen(record.url)),
-        original=_other_page(store, original) if original else None,
+        original=_related(store, original) if original else None,
         original_is_gone=is_copy and standing is None,
         superseded=original is not None and (record.leads or not is_copy),
-        like=_other_page(store, like) if like else None,
+        like=_related(store, like) if like else None,
         similarity=(evidence and evidence.similarity) or (round(record.similarity, 4) if is_copy else None) or None,
         containment=(evidence.containment or None) if evidence else None,
         title=title,
         characters=evidence.letters if evidence else None,
         shared=evidence.shared if evidence else (),
-        same_bytes=original is not None and record.body == original.body > 0,
         evidence=evidence is not None,
         variant=record.is_variant,
         delivered=not is_copy or record.delivered,
-        judged=GivenVerdict(given.kind.value, given.other or None, utc_time(given.when)) if given else None,
+        judged={"said": given.kind.value, "other": given.other or None, "when": utc_time(given.when)}
+        if given
+        else None,
         similar_id=f"{record.original:016x}" if verdict is not Kind.UNJUDGED else None,
-        group=GroupSummary(size, tuple(_members(store, reversed(newest)))),
+        group_size=size,
+        group=tuple(_related(store, member) for id in reversed(newest) if (member := store.record(id))),
         near_miss=inspect_near_miss(store, record),
         sealed=not store.is_pending(record.id),
     )
@@ -156,26 +131,17 @@ def inspect_near_miss(store: PageStore, record: Record) -> NearMiss | None:
     return NearMiss(evidence.near_miss, evidence.near_why) if evidence and evidence.near_miss else None
 
 
-def _other_page(store: PageStore, record: Record) -> OtherPage:
-    return OtherPage(record.url, utc_time(record.first_seen), kind_and_title(store.evidence(record.id))[1])
-
-
-def _members(store: PageStore, ids: Iterable[int]) -> Iterator[GroupMember]:
-    for id in ids:
-        record, evidence = store.record(id), store.evidence(id)
-        assert record is not None  # its id comes from a scan of the same snapshot
-        is_copy = record.original != record.id
-        similarity = evidence.similarity if is_copy and evidence else 0.0
-        verdict = find_manual_verdict(store, record.url)
-        kind, title = kind_and_title(evidence)
-        yield GroupMember(
-            url=record.url,
-            first_seen=utc_time(record.first_seen),
-            similarity=round(similarity or record.similarity, 4),
-            kind=kind if is_copy else None,
-            title=title,
-            judged=verdict.kind.value if verdict else None,
-        )
+def _related(store: PageStore, record: Record) -> RelatedPage:
+    evidence, verdict = store.evidence(record.id), find_manual_verdict(store, record.url)
+    (kind, title), is_copy = kind_and_title(evidence), record.original != record.id
+    return RelatedPage(
+        url=record.url,
+        title=title,
+        first_seen=utc_time(record.first_seen),
+        similarity=round((evidence and evidence.similarity) or record.similarity, 4) if is_copy else None,
+        kind=kind if is_copy else None,
+        judged=verdict.kind.value if verdict else None,
+    )
 
 
 @dataclass(frozen=True, slots=True)

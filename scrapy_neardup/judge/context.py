@@ -1,4 +1,4 @@
-"""The page that is judged, with all that a rule may ask."""
+"""The page that is judged, and the questions that a rule may ask."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Context:
 
     @cached_property
     def search_result(self) -> SearchResult:
-        """The earlier page that this one is most like, and the keys of this one that too many pages have."""
+        """The most similar earlier page, and the page's overused keys."""
         known, page = self.known, self.page
         delivered = known if known is not None and known.is_delivered else None
         also_copies = self.policy.also_copies
@@ -145,10 +145,10 @@ class Context:
         """Whether a comparison makes the page a copy, by the method or because its kind counts as one (``Policy``)."""
         return comparison.is_copy(self.policy.also_copies)
 
-    # What rules are made of.
+    # The parts of a ruling.
 
     def match(self, similar: SimilarPage) -> Match:
-        """An earlier page as the one that decides, with the sentences that both hold."""
+        """The match with the page that decides, and the sentences that both pages hold."""
         return match_with(
             similar.original,
             similarity=similar.comparison.similarity,
@@ -173,5 +173,5 @@ class Context:
 
 
 def match_with(original: Record, *, similarity: float, containment: float, shared: tuple[str, ...] = ()) -> Match:
-    """An earlier page as the one that decides. The match has the id of its group, which all pages of the group show."""
+    """The match with the page that decides. It has the id of the group, which all pages of the group show."""
     return Match(original.group, original.url, original.first_seen, similarity, containment, shared)

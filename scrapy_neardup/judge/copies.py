@@ -1,4 +1,4 @@
-"""What becomes of a page: it passes and is reserved, its record stays, or it is dropped as a copy.
+"""The outcomes of a page: it passes and is reserved, its record stays, or it is dropped as a copy.
 
 A ruling changes nothing by itself. Its reservation is filed once the item comes through; its ``write`` notes a page
 that does not pass.
@@ -66,7 +66,7 @@ def keep_record(
     copied_from: Collection[Record] = (),
     renewed: Record | None = None,
 ) -> Ruled:
-    """Let a page not pass whose record stays, or becomes ``renewed``. The pages that it copies count as seen."""
+    """Hold a page back and keep its record, or ``renewed``. The pages that it copies count as seen."""
 
     def write() -> None:
         drop = _list_drop(context, verdict, context.store.new_id()) if verdict.kind is Kind.DUPLICATE else ()
@@ -86,17 +86,17 @@ def count_sentences(
 ) -> None:
     """Count the sentences of a page as candidates for boilerplate; raises StoreError.
 
-    Those of a copy count for its site alone: an article on many sites is no boilerplate. A page counts once, even if it
-    was rolled back in between; counted twice, its own sentences would look like those of its site. So the page itself
-    is among the counts, and is forgotten with them.
+    Sentences of a copy count only for its site: an article on many sites is no boilerplate. A page counts once, even if
+    it was rolled back in between; counted twice, its own sentences would look like boilerplate. So the counts hold the
+    page itself, and forget it with the sentences.
     """
     if len(fingerprint.sentences):
         store.note(fingerprint.sentences, site, everywhere=everywhere, page=store.hashes.short(f"page {url}"))
 
 
-# The place of a copy in its group. The first page of a group keeps its record, whoever leads the group later, and a
-# better page must be a copy of that one. So a chain of better pages does not drift. A new version of a delivered page
-# passes even if a newer page has the same text. So nobody can stop the updates of an article by publishing a copy.
+# The place of a copy in its group. The first page of a group keeps its record when another page leads the group, and a
+# better page must be a copy of the first one. So a chain of better pages does not drift. A new version of a delivered
+# page passes even if a newer page has the same text. So nobody can stop the updates of an article by publishing a copy.
 
 
 class Role(Enum):
@@ -108,7 +108,7 @@ class Role(Enum):
     BETTER = "better"
     #: A new version of the page that leads the group.
     LEADING = "leading"
-    #: A new version of a delivered page whose group is led by a better one.
+    #: A new version of a delivered page. A better page leads the group.
     FOLLOWS = "follows"
     #: It passes as an original. It is a new version of a page that was delivered before the similar page; or the
     #: longest is preferred, and it is a much longer page of another publisher.
@@ -162,8 +162,8 @@ def judge_as_copy(
 ) -> Ruling:
     """Rule on a copy of ``nearest.original``: it is dropped, passes by the policy, or passes for its role.
 
-    A copy like its original is found through that; one that differs much is filed as a variant. ``filed``: the
-    fingerprint without overused keys. ``by_hand``: a manual verdict makes it a copy.
+    A copy that differs much from its original is filed as a variant; others are found through the original. ``filed``:
+    the fingerprint without overused keys. ``by_hand``: a manual verdict makes it a copy.
     """
     known, page, store, group = context.known, context.page, context.store, nearest.original.group
     if role.leads and (leader := context.first(context.in_flight.with_key(group))) is not None:
@@ -218,9 +218,9 @@ def judge_as_copy(
 
 
 # Dropped copies that come again with the same text stay copies. The counts of the state move on: by now the lines of an
-# article may count as its site's form, or a variant may be forgotten. Judged anew, the page could pass after all. So
-# the record of a dropped copy holds a drop mark: a hash of title, text, kind and of all rules that decided. Any other
-# text, threshold, method or policy gives another mark, and the page is judged as if it were new.
+# article may count as its site's form, or a variant may be forgotten. Then an ordinary comparison could let the page
+# pass. So the record of a dropped copy holds a drop mark: a hash of title, text, kind and of all rules that decided.
+# Any other text, threshold, method or policy gives another mark, and the page is judged as if it were new.
 
 
 def drop_mark(context: Context, likeness: Likeness | None) -> int:
@@ -246,5 +246,5 @@ def judge_returned_copy(context: Context) -> Ruled | None:
     match = context.match(SimilarPage(comparison=comparison, original=original, compared=original))
     verdict = context.verdict(Kind.DUPLICATE, known.id, match, likeness=kinds[0])
     if context.policy.passes(verdict):
-        return None  # it is delivered, as what it is by now
+        return None  # it is delivered under its present verdict
     return keep_record(context, known, verdict, representative_and_original(store, original))

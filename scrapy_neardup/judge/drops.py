@@ -20,7 +20,7 @@ _KEY = 17
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """One drop. ``id``: its time in nanoseconds since 1970, larger than that of every drop before it.
+    """One drop. ``id``: its time in nanoseconds since 1970, larger than the id of every drop before it.
 
     ``page``, ``original``: hashes of their URLs. ``likeness``: the name of the kind, or empty.
     """

@@ -41,7 +41,7 @@ class Reservation:
 
 @fast_dataclass(frozen=True, slots=True)
 class Ruled:
-    """The verdict on a page, and what is left to do for it.
+    """The verdict on a page, and the work that is left.
 
     ``reservation``: the page passes and will get a record once its item comes through. ``write``: call it to write what
     the state keeps of a page without reservation. ``was_delivered``: the page is dropped as a copy, but an earlier text
@@ -79,7 +79,7 @@ class PageJudgement(Protocol):
 
 
 class Outcomes(Protocol):
-    """What becomes of the pages of a crawl. On a server these return before they are done."""
+    """The outcomes of the pages of a crawl. On a server these return before they are done."""
 
     def commit(self, reservation: Reservation, *, sealed: bool) -> None:
         """The item came through: the page counts, permanently if ``sealed``."""

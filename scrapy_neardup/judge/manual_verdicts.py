@@ -95,6 +95,6 @@ def original_at(store: PageStore, url: str, except_url: str) -> Record | None:
 
 
 def as_copy(comparison: Comparison) -> Comparison:
-    """A comparison changed so that it calls the pages copies."""
+    """The comparison of two pages that a person called copies."""
     likeness = comparison.likeness if comparison.likeness in _COPIES else Likeness.NEAR
     return replace(comparison, duplicate=True, likeness=likeness, similarity=max(comparison.similarity, _LEAST))

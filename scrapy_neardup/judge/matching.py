@@ -74,14 +74,14 @@ def candidates(method: Method, store: PageStore, keys: Iterable[int]) -> Candida
 
 
 def without_overused_keys(fingerprint: Fingerprint, overused_keys: Set[int]) -> Fingerprint:
-    """The fingerprint under whose keys a page is filed."""
+    """The fingerprint with the keys under which a page is filed."""
     if not overused_keys:
         return fingerprint
     return fingerprint.with_keys(tuple(key for key in fingerprint.keys if key not in overused_keys))
 
 
 def may_decide(earlier: Record, comparison: Comparison) -> bool:
-    """Whether an earlier page may decide: an original or better page always, a variant only by similarity alone."""
+    """Whether an earlier page may decide: an original or better page always, a variant only if it is ``certain``."""
     return earlier.is_original or comparison.certain or earlier.leads
 
 
@@ -108,7 +108,7 @@ def search(
     delivered: Record | None = None,
     also_copies: Set[Likeness] = frozenset(),
 ) -> SearchResult:
-    """Find the earlier page that a page is most like: first one that it copies, then one similar in another way.
+    """Find the most similar earlier page: first a page that it copies, then a page that is similar in another way.
 
     ``canonical`` proposes one more candidate. ``delivered`` is the delivered earlier version of the page: of the
     pages that it copies, those that were there before that version come first. Pages of the same URL are never

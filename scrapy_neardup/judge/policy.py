@@ -1,4 +1,4 @@
-"""What decides verdicts beside the method, and which copy of a group is the best one (NEARDUP_KEEP_POLICY)."""
+"""The settings that decide verdicts beside the method, and the best copy of a group (NEARDUP_KEEP_POLICY)."""
 
 from __future__ import annotations
 
@@ -40,14 +40,12 @@ class Contender(Protocol):
 
 
 class Preference(ABC):
-    """Which of two copies stands for their group.
+    """Decides which of two copies represents their group.
 
     A stranger must not replace an article by a part of it, or by the article with spam. So the better page holds
     nearly all of the page that it supersedes, unless the user named its host.
     """
 
-    #: Whether it reads more of a page than its URL.
-    reads: ClassVar[bool] = True
     #: Whether the better page must hold nearly all of the other one.
     holds_all: ClassVar[bool] = True
 
@@ -97,11 +95,13 @@ class Canonical(Preference):
     """
 
     def is_better(self, new: Contender, representative: Record, first: Record) -> bool:
-        page = new.page
+        page, store = new.page, new.store
         if page.canonical not in ("", page.url):
             return False
-        named = _named_original(new.store, representative)
-        if page.url in (named, _named_original(new.store, first)):
+        named, first_named = (
+            kept.canonical if (kept := store.evidence(one.id)) else "" for one in (representative, first)
+        )
+        if page.url in (named, first_named):
             return True
         return bool(named) and page.canonical == page.url and _is_same_publisher(page.url, representative.url)
 
@@ -115,7 +115,6 @@ class Canonical(Preference):
 class PreferredHosts(Preference):
     """Prefers the host that comes first in a list, subdomains included; all other hosts come last."""
 
-    reads: ClassVar[bool] = False
     holds_all: ClassVar[bool] = False
 
     def __init__(self, hosts: Sequence[str]) -> None:
@@ -131,6 +130,13 @@ class PreferredHosts(Preference):
             host = ""
         ranks = (rank for rank, name in enumerate(self._hosts) if host == name or host.endswith(f".{name}"))
         return next(ranks, len(self._hosts))
+
+
+def _ascii(host: str) -> str:
+    try:
+        return host.encode("idna").decode("ascii")
+    except UnicodeError:
+        return host
 
 
 def make_preference(policy: KeepPolicy) -> Preference | None:
@@ -170,34 +176,17 @@ def _is_same_publisher(url: str, other: str) -> bool:
     return bool(one) and one == two
 
 
-def _named_original(store: PageStore, record: Record) -> str:
-    kept = store.evidence(record.id)
-    return kept.canonical if kept else ""
-
-
-def _ascii(host: str) -> str:
-    try:
-        return host.encode("idna").decode("ascii")
-    except UnicodeError:
-        return host
-
-
-def is_not_copy(verdict: Verdict) -> bool:
-    """The rule by which no duplicate passes."""
-    return not verdict.is_copy
-
-
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What decides verdicts beside the method, and what the state keeps of a page."""
+    """The settings that decide verdicts beside the method, and how much the state keeps of a page."""
 
     #: Letters and digits that a text needs to be judged.
     min_letters: int = 40
     #: Kinds that count as duplicates though the method does not call them so.
     also_copies: Set[Likeness] = frozenset()
-    #: Whether the item of a page with this verdict passes.
-    passes: Callable[[Verdict], bool] = is_not_copy
-    #: What the state keeps for later questions.
+    #: Whether the item of a page with this verdict passes. By default no copy does.
+    passes: Callable[[Verdict], bool] = lambda verdict: not verdict.is_copy
+    #: How much the state keeps for later questions.
     keep: Keep = Keep.NOTHING
     #: Which copies take the place of the first page of their group; without one, none does.
     preference: Preference | None = None
@@ -205,6 +194,6 @@ class Policy:
     def rules(self) -> dict[str, Any]:
         """The values on which the verdict on a known text depends, as plain data.
 
-        States keep digests of it: pages judged by other rules are read and compared anew. The order matters.
+        States keep digests of it: pages judged by other rules are read and compared once more. The order matters.
         """
         return {"min_letters": self.min_letters, "also_copies": sorted(self.also_copies)}

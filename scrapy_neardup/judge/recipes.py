@@ -103,7 +103,7 @@ def take_over(
     warn: Callable[[str], object],
     inform: Callable[[str], object],
 ) -> None:
-    """Record the tools and the deciding values of a crawl in the state, and say what has changed.
+    """Record the tools and the deciding values of a crawl in the state, and name the changes.
 
     Raises StoreError.
     """

@@ -1,4 +1,4 @@
-"""Records of files, and pages of scripts: judged as in a crawl, but each counts as soon as it is judged."""
+"""Judge records of files, and pages of scripts, as a crawl judges pages. But each counts at once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class ServerImmediateJudge(ImmediateJudge):
     """Judges pages on a state that other crawlers share.
 
     The pages take the way of a crawl's pages, so two copies that come at once see each other. That way is asynchronous,
-    and callers here are not, so it runs on an event loop in a thread of its own. A caller waits for that thread.
+    and callers here are not, so an event loop in another thread runs it. A caller waits for that thread.
     """
 
     def __init__(self, detector: Detector, wait: float) -> None:
@@ -177,13 +177,13 @@ class RecordReader:
 
 
 class Batch:
-    """Judges records one after the other. Each counts as soon as it is judged.
+    """Judges records one after the other. Each counts at once.
 
     Two records with one name are versions of one page, not copies.
     """
 
     def __init__(self, now: ImmediateJudge, source: PageSource, id_field: str = "", *, sealed: bool = False) -> None:
-        """``now`` judges the records. A ``source`` without ``bodies`` reads also records whose bytes are known.
+        """``now`` judges the records. A ``source`` without ``bodies`` also reads records with known bytes.
 
         ``id_field``: see ``RecordReader``. ``sealed``: whether each record is permanent at once.
         """
@@ -195,7 +195,7 @@ class Batch:
         self._sealed = sealed
 
     def coming(self, entry: Entry) -> PageContent | None:
-        """What a worker needs to read the page of a record.
+        """The HTML that a worker reads for a record.
 
         None if a worker has nothing to do: the record has its own text or is no page, or its bytes are known.
         """
@@ -213,7 +213,7 @@ class Batch:
     def judge(self, entry: Entry, answer: Answer | None = None, *, remember: bool = True) -> Judged:
         """Judge a record; one with wrong content is unjudged. Raises StoreError.
 
-        ``answer``: of a worker that read it. ``remember``: False leaves the state as it is.
+        ``answer``: of a worker that read it. ``remember``: whether the state changes.
         """
         name = self._reader.name(entry)
         page, verdict = Page(name), None
@@ -249,7 +249,7 @@ class Batch:
 
 
 def output_fields(entry: Entry, page: Page) -> Mapping[str, Any]:
-    """Return the fields of a record; of a document, what was read from its HTML in place of the HTML."""
+    """Return the fields of a record. A document has its title, keywords, description and text in place of the HTML."""
     if not entry.html:
         return entry.fields
     about = {"title": page.title, "keywords": list(page.keywords), "description": page.description}

@@ -1,7 +1,7 @@
 """The rules that judge a page, in their order: see ``RULES``.
 
 A rule returns None if it does not apply; its docstring states when it applies. Otherwise it returns ``Ruled`` with the
-verdict, or ``Blocked`` if the verdict depends on a page in flight, whose item is still in the pipelines.
+verdict, or ``Blocked`` if the verdict depends on a page in flight.
 
 ``state/record.Record`` describes the words for a known page: delivered, unjudged, former, original, variant, leads.
 """
@@ -34,7 +34,7 @@ def judge_uncompared(context: Context) -> Ruling | None:
 
 
 def _judge_by_source(context: Context, reason: AnyReason) -> Ruling:
-    """Judge a page by its URL and source alone, without a comparison.
+    """Judge a page by its URL and source, without a comparison.
 
     * A page without enough text is unchanged if its URL had the same source; else it passes as unjudged.
     * An item of a listing with little text: the same, but within one crawl all pass. Two equal items of one URL may
@@ -76,7 +76,7 @@ def _keep_uncompared(context: Context, known: Record) -> Ruled:
 def _keep_unchanged(context: Context, known: Record, match: Match, copied_from: tuple[Record, ...] = ()) -> Ruled:
     """Rule that a page is unchanged. Its record gets the digest of its bytes.
 
-    ``copied_from``: the state notes that it has seen these records, too.
+    ``copied_from``: the state notes that it has seen these records.
     """
     verdict = context.verdict(Kind.UNCHANGED, known.id, match)
     renewed = replace(known, body=context.page.body or known.body)
@@ -89,7 +89,7 @@ def _keep_unchanged(context: Context, known: Record, match: Match, copied_from: 
 def judge_bytes(context: Context) -> Ruled | None:
     """The URL has the very same bytes as before, so reading the page would show that it is unchanged.
 
-    This rule alone answers for a page that was not read.
+    Only this rule answers for a page that was not read.
     """
     known = context.known
     if known is None or context.same_url_in_flight is not None or known.body != context.page.body:
@@ -147,7 +147,7 @@ def judge_manual_copy(context: Context) -> Ruling | None:
 
 
 def judge_little_text(context: Context) -> Ruling | None:
-    """Without boilerplate and quoted messages, too little text is left."""
+    """Without boilerplate and quoted messages, the text that is left is short."""
     reason = context.fingerprint.why_unjudged(context.policy.min_letters)
     return (judge_returned_copy(context) or _judge_by_source(context, reason)) if reason else None
 

@@ -1,6 +1,7 @@
 """The documents of files, as a crawl would judge them.
 
-A document is a page whose ``url`` is its name, so that no document updates another one.
+The name of a document is the ``url`` of its page, so no document updates another one. Its own address is the page's
+``canonical``, where methods find the number of an article.
 """
 
 from __future__ import annotations
@@ -10,8 +11,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
-from operator import attrgetter
+from dataclasses import astuple, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -59,20 +59,26 @@ class DocumentReader:
                 self.left_out["another version of a page"] += 1
                 continue
             seen.add(name)
-            page = self._page(entry, name)
+            try:
+                page = self._page(entry, name)
+            except PageError as error:
+                page = Page(name, unread=error.reason)
             if page.unread:
                 self.left_out[page.unread] += 1
             else:
                 yield page
 
     def _page(self, entry: Entry, name: str) -> Page:
+        """Return the page of a record, also one with an empty text. Raises PageError if there is none."""
         url = self._source.fields.url(entry.fields)
         try:
-            return make_page(self._source, entry, name, url)
+            page = make_page(self._source, entry, name, url)
         except PageError as error:
-            if error.reason == "no_content" and isinstance(entry.fields.get(self._source.fields.names["text"]), str):
-                return Page(name, site=site_of(url))  # an empty text is a document, too
-            return Page(name, unread=error.reason)
+            has_text = isinstance(entry.fields.get(self._source.fields.names["text"]), str)
+            if error.reason != "no_content" or not has_text:
+                raise
+            page = Page(name, site=site_of(url))
+        return page if page.canonical or url == name else replace(page, canonical=url)
 
 
 def make_page(source: PageSource, entry: Entry, name: str, url: str) -> Page:
@@ -83,11 +89,8 @@ def make_page(source: PageSource, entry: Entry, name: str, url: str) -> Page:
     return replace(source.page(values, None, url or name), url=name, site=site_of(url))
 
 
-_VALUES = attrgetter(*(field.name for field in fields(Page)))
-
-
 class Spool:
-    """Documents in a temporary file, so that a feed is read once. Lone surrogates become escapes."""
+    """Documents in a temporary file, because a feed is read once. Lone surrogates become escapes."""
 
     def __init__(self, file: IO[bytes], documents: Iterable[Page]) -> None:
         """``file``: an empty one."""
@@ -96,7 +99,7 @@ class Spool:
         self.places: dict[str, int] = {}
         for page in documents:
             self.places.setdefault(page.url, len(self.places))
-            file.write(json.dumps(_VALUES(page)).encode() + b"\n")
+            file.write(json.dumps(astuple(page)).encode() + b"\n")
 
     def __len__(self) -> int:
         return len(self.places)

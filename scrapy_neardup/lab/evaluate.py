@@ -28,7 +28,7 @@ Judge = Callable[[Page], Verdict]
 
 
 def open_empty_store(method: Method) -> closing[PageStore]:
-    """Open an empty state in memory under no secret, so that verdicts come again; ``with`` closes it."""
+    """Open an empty state in memory under no secret, for repeatable verdicts; ``with`` closes it."""
     return closing(open_store("memory:", method.recipe(), secret=NO_SECRET))
 
 
@@ -61,7 +61,7 @@ def replay(documents: Iterable[Page], judge: Judge) -> Iterator[tuple[Page, Verd
 class LabelScore:
     """The agreement of verdicts with a person, in pairs: drops of ``different`` ones, and kept ``copies``.
 
-    ``unsure`` pairs count in neither. A dropped page counts as dropped, whatever its original.
+    ``unsure`` pairs count in neither. A dropped page counts as dropped for any original.
     """
 
     pairs: int

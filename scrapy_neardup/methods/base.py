@@ -97,7 +97,7 @@ def decides(declared: _T) -> _T:
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Parameters of all methods; a derived class adds those of one method.
+    """Parameters of all methods; a derived class adds the parameters of one method.
 
     It is a frozen dataclass. Each field is declared by one of the functions above, with default and limits: ``n: int =
     whole(5, 1, 64)``.
@@ -106,7 +106,7 @@ class Parameters:
     #: The method's name, for errors; each method puts its own here.
     method: ClassVar[str] = "method"
 
-    #: Read traditional Chinese characters as simplified ones, so that a copy in the other script is found too. Needs
+    #: Read traditional Chinese characters as simplified ones, to find copies in the other script too. Needs
     #: the extra ``opencc``.
     simplified: bool = flag(default=False)
 
@@ -157,7 +157,7 @@ class Method(ABC):
     """A method to recognise near-duplicates, with its parameters.
 
     It holds no state: with the same secret a page always has the same fingerprint, in every process. If you change the
-    result of ``fingerprint``, raise ``version``, so that old states are refused and not misread.
+    result of ``fingerprint``, raise ``version``; then old states are refused and not misread.
     """
 
     name: ClassVar[str]
@@ -215,7 +215,7 @@ class Method(ABC):
     def may_be_alike(self, new: Fingerprint, old: bytes) -> bool:
         """Whether a new page may be like an earlier one: a fast check before ``compare``.
 
-        Return False only if ``compare`` would find no copy, no likeness and no form, whatever its other arguments.
+        Return False only if ``compare`` would find no copy, no likeness and no form, with any other arguments.
         """
         return True
 
@@ -253,7 +253,7 @@ class Method(ABC):
         """Return up to ``limit`` passages of the page that the earlier one has too, the longest first."""
 
     def recipe(self) -> dict[str, Any]:
-        """Return as plain data all that must be equal for two sketches to be comparable."""
+        """Return as plain data the values that comparable sketches have in common."""
         recipe = {
             "method": self.name,
             "method version": self.version,

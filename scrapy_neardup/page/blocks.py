@@ -36,7 +36,7 @@ _QUOTE_CLASSES = frozenset((
 _ROOTS = frozenset(("html", "body"))
 _FRAME = frozenset(("nav", "footer"))
 _FRAME_ROLES = frozenset(("navigation", "contentinfo"))
-#: Elements that change the context of their lines whatever their class is.
+#: Elements that change the context of their lines under any class.
 _CONTEXT_TAGS = frozenset((*_FRAME, "h1", "pre", "blockquote", "aside"))
 #: How an element takes part in lines.
 _BLOCK, _INLINE, _LINK, _BREAK, _SKIPPED = range(5)

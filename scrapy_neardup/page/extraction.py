@@ -35,7 +35,7 @@ Extractor = Callable[[str, str], "str | None"]
 
 @dataclass(frozen=True, slots=True)
 class PageContent:
-    """The HTML of a page, neither decoded nor parsed. It can be sent to another process.
+    """The HTML of a page, not decoded and not parsed. It can be sent to another process.
 
     ``content``: text, or a body with its ``content_type``. ``is_of_url``: False if the item has another URL than its
     response; then the HTML must name the item's URL as canonical. ``metadata``: of the item; ``PageSource`` applies it.
@@ -105,8 +105,8 @@ def decode_body(body: bytes, content_type: str | None = None) -> str:
 def extract(html: str, url: str, *, max_html: int, extractor: Extractor | None = None) -> Page:
     """Read a page. Raises ExtractionError with the reason if that fails.
 
-    ``max_html``: the most characters of a page that is parsed. ``extractor``: a function of the user, whose text is
-    judged as it is. A page without text is no error.
+    ``max_html``: the most characters of a page that is parsed. ``extractor``: a function of the user; its text is
+    judged unchanged. A page without text is no error.
     """
     if extractor is None:
         return analyse(html, url, max_html=max_html).page
@@ -197,7 +197,7 @@ def reader_sample() -> str:
     """Return a digest of what we read on the sample pages. It identifies the reader and its libraries in a recipe.
 
     It takes some ten milliseconds per page. See ``text.samples``. The user's own extractor is known by its name and
-    ``__version__`` instead, as it may know one site alone.
+    ``__version__`` instead, as it may know only one site.
     """
     found = [str(VERSION)]
     for number, html in enumerate(SAMPLE_PAGES):

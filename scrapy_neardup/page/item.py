@@ -31,7 +31,7 @@ class ItemMetadata(NamedTuple):
     description: str = ""
 
     def apply_to(self, page: Page, url: str, max_text: int) -> Page:
-        """Return the page as it is judged: with this metadata, the site of ``url``, and within ``limit_page``."""
+        """Return the page to judge: with this metadata, the site of ``url``, and within ``limit_page``."""
         page = replace(
             page,
             title=self.title or page.title,
@@ -53,7 +53,7 @@ class ItemFields:
         self.names = names
 
     def has_content(self, item: Item) -> bool:
-        """Whether the item has its own text or HTML, and so is a page of its own."""
+        """Whether the item has its own text or HTML, and so is a page by itself."""
         return bool(self.value(item, "text") or self.value(item, "html"))
 
     def url(self, item: Item) -> str:
@@ -74,7 +74,7 @@ class ItemFields:
         return " ".join(normalize(join_lines(value)).split())
 
     def content_name(self, item: Item) -> str:
-        """Return the name of an item that has neither a URL nor a response."""
+        """Return the name of an item without URL and response."""
         return f"{TEXT_PREFIX}{self.content_hash(item):016x}"
 
     def content_hash(self, item: Item) -> int:
@@ -145,7 +145,7 @@ def hash_item(item: Item) -> int:
 
 
 def _encode(value: Any) -> Any:
-    """Encode values that JSON lacks and whose ``repr`` is exact."""
+    """Encode values that JSON lacks and that have an exact ``repr``."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, (bytes, date, time, timedelta, Decimal)):

@@ -1,4 +1,4 @@
-"""Bounds on a page: what is too large to read or to judge, and what may take long to read."""
+"""Bounds on a page: too large to read, too large to judge, or likely to take long."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _count_cells(html: bytes) -> int:
 
 
 def _has_many_attributes(html: bytes) -> bool:
-    """Whether a tag may have very many attributes. The sample is random, so that no page can avoid it."""
+    """Whether a tag may have very many attributes. The sample is random, and no page can avoid it."""
     starts = range(0, len(html), _BLOCK)
     sample = b" ".join([html[start : start + _BLOCK] for start in starts if not getrandbits(_ONE_IN_BITS)])
     return _count_names(sample) > _SAMPLED and _count_names(html) > _MAX_ATTRIBUTES

@@ -14,7 +14,7 @@ them it takes half the time (``benchmarks/extraction.py``).
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
@@ -101,7 +101,7 @@ class LineRole(str, Enum):
     OTHER = "other"
 
 
-#: Roles whose lines are in the text of the page. Methods leave out its quotes.
+#: Lines with these roles are in the text of the page. Methods leave out its quotes.
 _IN_TEXT = (LineRole.ARTICLE, LineRole.PROSE, LineRole.QUOTE)
 
 
@@ -152,12 +152,10 @@ def read_blocks(head: Page, blocks: list[Block], main_text: str) -> Reading:
     >>> read_blocks(Page("a"), [Block("Ferry", headline=True), Block("Menu", linked=4)], "").page.headline
     'Ferry'
     """
-    main_lines = _split(main_text)
-    roles = [_role(block, is_in) for block, is_in in zip(blocks, _find_in(main_lines, blocks), strict=True)]
-    hidden = _hidden_lines(blocks, main_lines)
+    roles, hidden = _match_lines(blocks, main_text)
     judged = [number for number, role in enumerate(roles) if role in _IN_TEXT]
     main = [blocks[number] for number in judged if roles[number] is LineRole.ARTICLE]
-    more = sum(len(line) for _, line in hidden)
+    more = sum(len(letters(text)) for text in hidden)
     count = sum(len(blocks[number].letters) for number in judged) + more
     main_count = sum(len(block.letters) for block in main) + more
     links = sum(len(block.letters) for block in main if block.is_link)
@@ -165,72 +163,57 @@ def read_blocks(head: Page, blocks: list[Block], main_text: str) -> Reading:
     quotes = sorted(find_quotes([blocks[n].text for n in judged], [blocks[n].quote for n in judged]))
     for number in quotes:
         roles[judged[number]] = LineRole.QUOTE
-    unseen = [text for text, _ in hidden]
     own = [block.text for block, role in zip(blocks, roles, strict=True) if role is LineRole.ARTICLE]
     if not is_credible:
         roles = [LineRole.PROSE if role is LineRole.ARTICLE else role for role in roles]
     page = replace(
         head,
-        text="\n".join((*(blocks[number].text for number in judged), *unseen)),
-        main="\n".join((*own, *unseen)) if is_credible else "",
+        text="\n".join((*(blocks[number].text for number in judged), *hidden)),
+        main="\n".join((*own, *hidden)) if is_credible else "",
         headline="\n".join(block.text for block in blocks if block.headline),
         reader="article" if is_credible else "prose" if count else "none",
         quotes=tuple(quotes),
     )
-    return Reading(page, blocks, roles, unseen, count, main_count)
+    return Reading(page, blocks, roles, hidden, count, main_count)
 
 
 def read_text(page: Page) -> Reading:
-    """Return the reading of a page whose text the user's own extractor returned: all its lines are judged."""
+    """Return the reading of a page with the text of the user's own extractor: all its lines are judged."""
     blocks = [Block(line) for line in page.text.split("\n") if line.strip()]
     return Reading(page, blocks, [LineRole.PROSE] * len(blocks), [], sum(len(block.letters) for block in blocks))
 
 
-def _role(block: Block, in_main: bool) -> LineRole:
-    if block.frame:
-        return LineRole.FRAME
-    if not block.letters:
-        return LineRole.OTHER
-    if in_main:  # a line of the article may be a link
-        return LineRole.ARTICLE
-    return LineRole.LINKS if block.is_link else LineRole.PROSE
+def _match_lines(blocks: list[Block], main_text: str) -> tuple[list[LineRole], list[str]]:
+    """Return the role of each visible line, and the lines of the main text that are not visible."""
+    main = [(text, letters(text)) for text in main_text.split("\n")]
+    whole, visible = dict.fromkeys(line for _, line in main if line), [block.letters for block in blocks]
+    shown = set(visible)
+    # Joined in order, because the main text may join visible lines, and cut one line into several.
+    is_in_main = _search_in("".join(line for line in whole if line not in shown), otherwise=False)
+    is_visible = _search_in("".join(visible), otherwise=True)
 
-
-def _split(text: str) -> list[tuple[str, str]]:
-    """Return the lines of an extractor's text, each with its letters."""
-    return [(line, letters(line)) for line in text.split("\n")]
-
-
-def _find_in(main_text: list[tuple[str, str]], blocks: list[Block]) -> list[bool]:
-    """For each visible line, return whether the main text has it, alone or within joined lines."""
-    main = dict.fromkeys(line for _, line in main_text if line)
-    visible = {block.letters for block in blocks}
-    # Joined in order, because the main text may also cut one visible line into several.
-    joined = "".join(line for line in main if line not in visible)
-    budget = _MAX_SCANNED // max(1, len(joined))
-    found = []
-    for block in blocks:
+    def role(block: Block) -> LineRole:
         line = block.letters
-        is_in = line in main
-        if not is_in and len(line) >= _LEAST_PART and budget > 0:
-            budget -= 1
-            is_in = line in joined
-        found.append(is_in)
-    return found
+        if block.frame or not line:
+            return LineRole.FRAME if block.frame else LineRole.OTHER
+        if line in whole or (len(line) >= _LEAST_PART and is_in_main(line)):  # a line of the article may be a link
+            return LineRole.ARTICLE
+        return LineRole.LINKS if block.is_link else LineRole.PROSE
+
+    hidden = [(text, line) for text, line in main if len(line) >= _LEAST_HIDDEN and line not in shown]
+    return [role(block) for block in blocks], [text for text, line in hidden if not is_visible(line)]
 
 
-def _hidden_lines(blocks: list[Block], main_text: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Return the lines of the main text that are not visible."""
-    lines = [block.letters for block in blocks]
-    own, visible = set(lines), "".join(lines)
-    budget = _MAX_SCANNED // max(1, len(visible))
-    found = []
-    for text, line in main_text:
-        if len(line) >= _LEAST_HIDDEN and line not in own and budget > 0:
-            budget -= 1
-            if line not in visible:
-                found.append((text, line))
-    return found
+def _search_in(text: str, *, otherwise: bool) -> Callable[[str], bool]:
+    """Return a search for parts of a text. After ``_MAX_SCANNED`` characters in all it answers ``otherwise``."""
+    left = _MAX_SCANNED // max(1, len(text))
+
+    def search(part: str) -> bool:
+        nonlocal left
+        left -= 1
+        return part in text if left >= 0 else otherwise
+
+    return search
 
 
 def simplify(root: lxml.html.HtmlElement) -> None:
@@ -265,20 +248,15 @@ def isolate_article(root: lxml.html.HtmlElement, blocks: list[Block], sections: 
     least, least_phrases = _ARTICLE_SHARE * prose[-1], _ARTICLE_SHARE * phrases[-1]
     if prose[-1] < _LEAST_PROSE:
         return False
-    place = next(
-        (
-            n
-            for n, section in enumerate(sections)
-            if prose[section.end] - prose[section.start] >= least
-            and phrases[section.end] - phrases[section.start] >= least_phrases
-        ),
-        None,
-    )
-    if place is None:
+
+    def within(letters: list[int], section: Section) -> int:
+        return letters[section.end] - letters[section.start]
+
+    large = (n for n, one in enumerate(sections) if within(prose, one) >= least)
+    place = next((n for n in large if within(phrases, sections[n]) >= least_phrases), None)
+    if place is None or within(links, sections[place]) > within(prose, sections[place]):  # a list of products
         return False
     article = sections[place]
-    if links[article.end] - links[article.start] > prose[article.end] - prose[article.start]:  # a list of products
-        return False
     _remove_siblings(article.element)
     _mark_menus(sections[:place], article, links, prose)
     etree.strip_elements(root, _REMOVED, *_NEVER_READ, with_tail=False)

@@ -76,7 +76,7 @@ WIDE_MARKS = (
     ("\u3000", " "),
 )
 _NARROW = dict(WIDE_MARKS)
-#: Frequent characters whose normal spelling has several.
+#: Frequent characters that normalise to several.
 SEVERAL = (("…", "..."), ("℃", "°C"), ("㎡", "m2"), ("ß", "ss"))
 
 # The lowest 21 bits change a plain character to its normal spelling (XOR); 0 means no change. _kernels_texts.h has

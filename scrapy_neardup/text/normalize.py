@@ -1,6 +1,6 @@
-"""Normalisation: one spelling for a text, whatever its width, case, script and typesetting.
+"""Normalisation: one spelling for a text, for all widths, cases, scripts and typesetting.
 
-The functions of this room define what the compiled module does. If it is there, it does the same in less time.
+These functions are the definition of the compiled module, which does the same in less time if it is there.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ def _fold(text: str) -> str:
 
 
 def expand(text: str) -> str:
-    """Replace characters whose normal spelling has several; the compiled module takes one for one only."""
+    """Replace characters that normalise to several; the compiled module takes one for one only."""
     for one, several in SEVERAL:
         text = text.replace(one, several)
     return text
 
 
 def letters(normalized: str) -> str:
-    """Return the letters and digits alone: spacing, punctuation and invisible marks are no evidence.
+    """Return only the letters and digits: spacing, punctuation and invisible marks are no evidence.
 
     >>> letters(normalize("你好，\\u200b世界！ 2 apples"))
     '你好世界2apples'
@@ -83,7 +83,7 @@ def converter_name() -> str:
 
 
 def simplify(text: str) -> str:
-    """Convert traditional Chinese characters to simplified ones; leave all other text alone.
+    """Convert traditional Chinese characters to simplified ones; other text stays.
 
     >>> simplify("鎮上的老戲院")
     '镇上的老戏院'

@@ -1,7 +1,7 @@
 """Find the quoted text and the signatures of messages, which are ignored.
 
 A reply that quotes a message holds all of it and is no copy. Mail programs and forums mark the quoted lines.
-Articles cite, too: text in quotation marks, in an indented paragraph or after a name stays. In doubt a line is the
+Articles cite: text in quotation marks, in an indented paragraph or after a name stays. In doubt a line is the
 page's own.
 
 No page can make this slow: all patterns have bounded repetitions and see only short lines.
@@ -27,7 +27,7 @@ class QuoteMarkup(IntEnum):
     QUOTED = 2
 
 
-#: Longer lines neither attribute a quote nor head one, and a text with more lines is no message.
+#: Longer lines do not introduce a quote, and a text with more lines is no message.
 _LONGEST_HEADING, _MOST_LINES = 250, 10_000
 #: Fewest letters of a line with content.
 _SAYS = 10
@@ -85,7 +85,7 @@ def split_quotes(text: str, title: str = "") -> tuple[str, str]:
     >>> split_quotes("On 3 March 2024, Ada wrote:\\n> The ferry sails at nine.\\nIt has sailed at ten since May.")
     ('It has sailed at ten since May.', 'On 3 March 2024, Ada wrote:\\n> The ferry sails at nine.')
     """
-    if "quote]" in text or "QUOTE]" in text:  # each tag on a line of its own
+    if "quote]" in text or "QUOTE]" in text:  # a line for each tag
         text = _TAG.sub(r"\n\1\n", text)
     lines = text.split("\n")
     found = find_quotes(lines, is_reply=_REPLY.match(title) is not None)
@@ -238,7 +238,7 @@ class _Message:
         return self._lines[number] if number >= 0 else ""
 
     def _near(self, number: int, step: int) -> int:
-        """Return the nearest of the two lines before (-1) or after (1) this one that is not empty, or -1."""
+        """Return the nearest line with text among the two lines before (-1) or after (1), or -1."""
         for found in (number + step, number + 2 * step):
             if 0 <= found < len(self._lines) and self._lines[found]:
                 return found

@@ -1,4 +1,4 @@
-"""Texts as sentences, and all that cascade keeps of them.
+"""Texts as sentences, and the sketch that cascade keeps of them.
 
 A *line* is the letters and digits of a sentence. Methods mostly need hashes of lines and of all letters, and rarely the
 sentences as strings. So the compiled module keeps the text, and makes strings only on request.
@@ -33,7 +33,7 @@ _END = re.compile(rf"[{MARKS}.](?:(?<!\.)|(?=[\s{QUOTES}{_CLOSING}]))[{MARKS}]*[
 _DIGITS = re.compile(r"[0-9]+")
 #: Fewest letters of a line of prose: menu entries and captions are shorter.
 _PROSE_LINE = 10
-#: Characters in which most texts have prose enough, so that the rest need not be split.
+#: Most texts have prose enough in so many characters; then the rest is not split.
 _BEGINNING = 256
 #: Most words that the compiled module looks for at once.
 _MOST_WORDS = 64

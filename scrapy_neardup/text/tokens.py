@@ -1,7 +1,7 @@
 """Words and numbers of a normalised text, and its core words.
 
 jieba cuts Chinese without its hidden Markov model. On long text without punctuation the model takes quadratic time, so
-a hostile page could stop a crawl. The dictionary alone decides. The compiled module reads it and cuts in the same way.
+a hostile page could stop a crawl. So only the dictionary decides. The compiled module reads it and cuts alike.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Worker processes that read pages and can be ended, each with a thread that waits for its answers.
 
-A hostile page can keep a parser busy for minutes, whatever its size, and Python cannot interrupt C. So a worker ends
+A hostile page of any size can keep a parser busy for minutes, and Python cannot interrupt C. So a worker ends
 itself when a page takes too long. The pool replaces it, and also a worker that grew too large or died. Only the page is
 to blame.
 
@@ -41,7 +41,7 @@ _MOST_WORKERS = 4
 _WORKER_MEMORY = 400_000_000
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMORY = Path("/proc/meminfo")
-#: Errors of a pipe whose other end is dead or sends no message.
+#: Errors of a pipe if its other end is dead or sends no message.
 _BROKEN = OSError, EOFError, ValueError, TypeError, MemoryError, OverflowError
 
 

@@ -53,7 +53,7 @@ class ReadingOptions:
 
 #: The lengths of a message's JSON and of the bytes behind it.
 _LENGTHS = struct.Struct(">QQ")
-#: The classes whose objects may be sent. The metadata of an item stays with the process that has the item.
+#: The classes of objects that may be sent. The metadata of an item stays with the process that has the item.
 _KINDS: dict[str, Any] = {kind.__name__: kind for kind in (Page, PageContent, ExtractionError, ReadingOptions)}
 
 
@@ -103,9 +103,9 @@ def _read(pipe: BinaryIO, length: int) -> bytes:
     return found
 
 
-#: Bytes that a worker may use beyond those of its start. A page that needs more is too large.
+#: Bytes that a worker may use after its start. A page that needs more is too large.
 MAX_MEMORY = 180_000_000
-#: Of these, bytes that it may keep between two questions. Another worker replaces one that keeps more.
+#: Of these, bytes that it may keep between two questions. If it keeps more, another worker replaces it.
 MAX_KEPT = 90_000_000
 #: Seconds that a worker may take to start.
 _START_SECONDS = 60.0
@@ -113,7 +113,7 @@ _SAMPLE = PageContent("http://a.example/", "<p>The ferry sails again&#x300; afte
 
 
 def main() -> None:
-    """Answer every question. A page that takes too long ends the process, whatever it does."""
+    """Answer every question. A page that takes too long ends the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which closes the pipe
     questions = sys.stdin.buffer
     with (
@@ -125,11 +125,11 @@ def main() -> None:
         if hasattr(os, "register_at_fork"):  # a process that it forks would keep the pipe open when this one ends
             os.register_at_fork(after_in_child=answers.close)
         options: ReadingOptions = receive(questions)
-        # The thread of faulthandler needs neither the interpreter nor the parent.
+        # The thread of faulthandler works without the interpreter and the parent.
         end_after = partial(faulthandler.dump_traceback_later, exit=True, file=nowhere)
         end_after(_START_SECONDS)
         reader = HtmlReader(options.max_html, options.max_text, _import(options.extractor))
-        HtmlReader(1_000).read(_SAMPLE)  # loads what the first page needs, so that its time and memory do not count
+        HtmlReader(1_000).read(_SAMPLE)  # the loading of modules counts for no page
         faulthandler.cancel_dump_traceback_later()
         addresses, size = _size()
         _limit_memory(addresses + MAX_MEMORY)

@@ -57,7 +57,7 @@ def test_a_copy_whose_original_is_gone_says_so(sqlite: str, invoke: Invoke) -> N
     with open_state(sqlite) as store:
         assert judge_pages(store, [(PEAR, "A new page", WINTER)]) == ["updated"]
     copy, excerpt = invoke("explain", EDITED, EXCERPT, "--store", sqlite, "--json").data["pages"]
-    assert (copy["original"], copy["original_is_gone"], copy["group"]["size"]) == (None, True, 2)
+    assert (copy["original"], copy["original_is_gone"], copy["group_size"]) == (None, True, 2)
     assert (excerpt["kind"], excerpt["like"]) == ("excerpt", None)
 
 
@@ -79,11 +79,11 @@ def test_the_newest_pages_of_a_large_group_are_listed(state: str, invoke: Invoke
             store.add(Record(store.new_id(), f"https://many.example/{n}", original, 0.9))
     for limit, many in (([], 20), (["--limit", "3"], 3), (["--limit", "0"], 33)):
         [page] = invoke("explain", EDITED, "--store", state, "--json", *limit).data["pages"]
-        assert (page["group"]["size"], len(page["group"]["pages"])) == (33, many)
-        assert page["group"]["pages"][0]["url"] == "https://many.example/29"
+        assert (page["group_size"], len(page["group"])) == (33, many)
+        assert page["group"][0]["url"] == "https://many.example/29"
     said = invoke("explain", PEAR, "--store", state, "--limit", "2").out
     assert "33 pages, the newest 2 of them:" in said
-    assert "0.90 https://many.example/28\n" in said
+    assert "copy 0.90 https://many.example/28\n" in said
 
 
 def test_copies_of_a_forgotten_original_are_counted(sqlite: str, invoke: Invoke) -> None:

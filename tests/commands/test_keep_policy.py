@@ -75,8 +75,8 @@ def test_the_best_page_is_the_original_of_its_group_in_all_commands(run: Invoke)
     run("dedup", feed(BLOG, WIRE, PAPER, TIMES, OTHER), *given, **BEST)
     assert hosts() == ["times", "other"], "it is better than the one that the first run wrote"
     [page] = run("explain", BLOG["url"], "--store", store, "--json").data["pages"]
-    assert (page["original"]["url"], page["group"]["size"]) == (TIMES["url"], 4)
-    assert [one["url"] for one in page["group"]["pages"] if one["kind"] is None] == [WIRE["url"]]
+    assert (page["original"]["url"], page["group_size"]) == (TIMES["url"], 4)
+    assert [one["url"] for one in page["group"] if one["kind"] is None] == [WIRE["url"]]
     [shown] = run("report", "--store", store, "--json").data["groups"]
     assert (shown["original"]["url"], shown["copies"]) == (TIMES["url"], 3)
     assert [page["url"] for page in shown["pages"]] == [one["url"] for one in (WIRE, PAPER, BLOG)]

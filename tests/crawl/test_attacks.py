@@ -6,7 +6,7 @@ common. The attacker knows the article, the method and its source; not the secre
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,122 +39,73 @@ def victim(family: int) -> dict[str, Any]:
     return item("paper.example", family, f"晚报头条{family}号", story(family, 12))
 
 
+def evil(family: int, sentences: list[str], *, part: object = "", **more: Any) -> dict[str, Any]:
+    """A page of the attacker under the victim's title."""
+    return {**item("evil.example", f"{family}/{part}", str(victim(family)["title"]), sentences), **more}
+
+
 def filler(family: int, count: int) -> list[str]:
     """Sentences of the attacker's own."""
     return story(100_000 + family, count)
 
 
-def title_of(family: int) -> str:
-    return str(victim(family)["title"])
-
-
-def forged_body(family: int) -> Iterator[dict[str, Any]]:
-    """Gibberish under the victim's title, with the farmhash of its body."""
-    yield item("gibberish.example", family, title_of(family), [FORGED["".join(story(VICTIM, 12))]])
-
-
-def forged_sentences(family: int) -> Iterator[dict[str, Any]]:
-    """Gibberish with the farmhash of three of its sentences."""
-    yield item("evil.example", family, title_of(family), [f"{one}。" for one in FORGED.values()])
-
-
-def forged_url(family: int) -> Iterator[dict[str, Any]]:
-    """A URL with the farmhash of the victim's."""
-    yield {**item("evil.example", family, title_of(family), filler(family, 12)), "url": FORGED_URL[1]}
-
-
-def poisoned(family: int, hosts: Callable[[int], str], spared: int) -> Iterator[dict[str, Any]]:
-    """All but some sentences stand on 64 pages, then comes a page of those that are left.
+def poisoned(family: int, host: str) -> Items:
+    """All but two sentences stand on 64 pages, then comes a page of those that are left.
 
     Each of the pages holds 83 % of the article, which is a copy of it if it says little else: so it says more.
     """
-    sentences = story(family, 12)
+    sentences, pages = story(family, 12), list[dict[str, Any]]()
     for number in range(64):
         more = filler(1000 * family + number, 14)
-        yield item(hosts(number), f"{family}/{number}", f"杂谈{family}之{number}", [*sentences[spared:], *more])
-    yield item(hosts(64), f"{family}/64", title_of(family), sentences[:spared])
+        pages.append(
+            item(host.format(number), f"{family}/{number}", f"杂谈{family}之{number}", [*sentences[2:], *more])
+        )
+    return [*pages, evil(family, sentences[:2], url=f"http://{host.format(64)}/{family}/64")]
 
 
-def poisoned_by_one_site(family: int) -> Iterator[dict[str, Any]]:
-    return poisoned(family, lambda number: "evil.example", 2)
+def under_the_canonical_link(family: int) -> dict[str, Any]:
+    """Half of the article."""
+    head = f'<link rel="canonical" href="{victim(family)["url"]}"><title>{victim(family)["title"]}</title>'
+    body = "".join(f"<p>{one}</p>" for one in story(family, 12)[:6])
+    return {"url": f"http://evil.example/{family}", "html": f"<html><head>{head}</head><body>{body}</body></html>"}
 
 
-def poisoned_by_hosts_of_one_owner(family: int) -> Iterator[dict[str, Any]]:
-    return poisoned(family, lambda number: f"n{number}.evil.example", 2)
-
-
-def poisoned_by_many_domains(family: int) -> Iterator[dict[str, Any]]:
-    return poisoned(family, lambda number: f"evil{number}.example", 2)
-
-
-def half_of_it(family: int) -> Iterator[dict[str, Any]]:
-    yield item("evil.example", family, title_of(family), story(family, 12)[:6])
-
-
-def half_of_it_twice(family: int) -> Iterator[dict[str, Any]]:
-    yield item("evil.example", family, title_of(family), story(family, 12)[:6] * 2)
-
-
-def half_of_it_each(family: int) -> Iterator[dict[str, Any]]:
-    """Two pages that hold all of it between them."""
-    yield item("evil.example", f"{family}/1", title_of(family), story(family, 12)[:6])
-    yield item("evil.example", f"{family}/2", title_of(family), story(family, 12)[6:])
-
-
-def longest_sentences(family: int) -> Iterator[dict[str, Any]]:
-    longest = sorted(story(family, 12), key=len, reverse=True)[:5]
-    yield item("evil.example", family, title_of(family), [*longest, *filler(family, 7)])
-
-
-def half_under_the_canonical_link(family: int) -> Iterator[dict[str, Any]]:
-    sentences = story(family, 12)[:6]
-    head = f'<link rel="canonical" href="{victim(family)["url"]}"><title>{title_of(family)}</title>'
-    body = "".join(f"<p>{one}</p>" for one in sentences)
-    yield {"url": f"http://evil.example/{family}", "html": f"<html><head>{head}</head><body>{body}</body></html>"}
-
-
-def words_in_another_order(family: int) -> Iterator[dict[str, Any]]:
-    yield item(
-        "evil.example", family, title_of(family), ["".join(reversed(one[:-1])) + "。" for one in story(family, 12)]
-    )
-
-
-def flooded(family: int) -> Iterator[dict[str, Any]]:
+def flooded(family: int) -> Items:
     """A sentence of it on each of 48 pages, so that its keys find too many to be of use."""
-    sentences = story(family, 12)
+    sentences, pages = story(family, 12), list[dict[str, Any]]()
     for number in range(48):
         own = [sentences[number % 12], *filler(1000 * family + number, 8)]
-        yield item(f"evil{number}.example", family, f"{title_of(family)}之{number}", own)
-    yield item("evil.example", family, title_of(family), sentences[:6])
+        pages.append(item(f"evil{number}.example", family, f"{victim(family)['title']}之{number}", own))
+    return [*pages, evil(family, sentences[:6])]
 
 
-def stuffed_with_gibberish(family: int) -> Iterator[dict[str, Any]]:
-    """A third of it, cut into small pieces between others."""
-    pieces = [one[:8] for one in story(family, 12)]
-    yield item(
-        "evil.example", family, title_of(family), [a + b for a, b in zip(pieces, filler(family, 12), strict=True)]
-    )
-
-
-ATTACKS = [
-    forged_body,
-    forged_sentences,
-    forged_url,
-    poisoned_by_one_site,
-    poisoned_by_hosts_of_one_owner,
-    poisoned_by_many_domains,
-    half_of_it,
-    half_of_it_twice,
-    half_of_it_each,
-    longest_sentences,
-    half_under_the_canonical_link,
-    words_in_another_order,
-    flooded,
-    stuffed_with_gibberish,
-]
+#: With the same farmhash as the article: gibberish under its title, three of its sentences, and its URL.
+FORGERIES: dict[str, Callable[[int], Items]] = {
+    "forged body": lambda n: [evil(n, [FORGED["".join(story(VICTIM, 12))]], part="body")],
+    "forged sentences": lambda n: [evil(n, [f"{one}。" for one in FORGED.values()], part="sentences")],
+    "forged URL": lambda n: [evil(n, filler(n, 12), url=FORGED_URL[1])],
+}
+ATTACKS: dict[str, Callable[[int], Items]] = {
+    **FORGERIES,
+    "boilerplate by one site": lambda n: poisoned(n, "evil.example"),
+    "boilerplate by hosts of one owner": lambda n: poisoned(n, "n{}.evil.example"),
+    "boilerplate by many domains": lambda n: poisoned(n, "evil{}.example"),
+    "half of it": lambda n: [evil(n, story(n, 12)[:6])],
+    "half of it twice": lambda n: [evil(n, story(n, 12)[:6] * 2)],
+    "half of it on each of two pages": lambda n: [
+        evil(n, story(n, 12)[:6], part=1),
+        evil(n, story(n, 12)[6:], part=2),
+    ],
+    "its longest sentences": lambda n: [evil(n, [*sorted(story(n, 12), key=len)[-5:], *filler(n, 7)])],
+    "half under the canonical link": lambda n: [under_the_canonical_link(n)],
+    "words in another order": lambda n: [evil(n, ["".join(reversed(one[:-1])) + "。" for one in story(n, 12)])],
+    "flooded": flooded,
+    "a third of it between gibberish": lambda n: [
+        evil(n, [a[:8] + b for a, b in zip(story(n, 12), filler(n, 12), strict=True)])
+    ],
+}
 #: Family of the article that each attack aims at.
-TARGETS = {attack: VICTIM + number for number, attack in enumerate(ATTACKS)}
-TARGETS |= dict.fromkeys((forged_body, forged_sentences, forged_url), VICTIM)
+TARGETS = {attack: VICTIM + number for number, attack in enumerate(ATTACKS)} | dict.fromkeys(FORGERIES, VICTIM)
 
 
 def test_what_is_said_to_be_forged_is() -> None:
@@ -164,14 +115,14 @@ def test_what_is_said_to_be_forged_is() -> None:
 
 
 def test_no_page_that_holds_too_little_of_an_article_has_it_dropped_nor_its_copy_kept(tmp_path: Path) -> None:
-    attacks = [one for attack, family in TARGETS.items() for one in attack(family)]
+    attacks = [one for attack, family in TARGETS.items() for one in ATTACKS[attack](family)]
     victims = [victim(family) for family in dict.fromkeys(TARGETS.values())]
     copies = [{**one, "url": one["url"].replace("paper", "mirror")} for one in victims]
     settings: dict[str, Any] = {"NEARDUP_MIN_LETTERS": 20, "NEARDUP_STORE": f"sqlite://{tmp_path}/state"}
     result = crawl_items(*attacks, *victims, *copies, **settings)
     assert [one["url"] for one in victims if one["url"] not in result.urls] == []
     # Boilerplate everywhere it takes some forty owners of domains to make; then copies pass as well.
-    poisoned = victim(TARGETS[poisoned_by_many_domains])["url"].replace("paper", "mirror")
+    poisoned = victim(TARGETS["boilerplate by many domains"])["url"].replace("paper", "mirror")
     assert {one["url"] for one in copies} & set(result.urls) <= {poisoned}
     again = crawl_items(*attacks, *victims, **settings)
     assert {one["url"] for one in victims} & set(again.urls) == set()
@@ -180,7 +131,7 @@ def test_no_page_that_holds_too_little_of_an_article_has_it_dropped_nor_its_copy
 
 @pytest.mark.parametrize("method", ["nshash", "segments", "simhash", "minhash", "punctuation"])
 def test_no_method_takes_gibberish_for_what_has_the_same_farmhash(method: str) -> None:
-    items = [*forged_body(VICTIM), *forged_sentences(VICTIM), *forged_url(VICTIM), victim(VICTIM)]
+    items = [*(one for forgery in FORGERIES.values() for one in forgery(VICTIM)), victim(VICTIM)]
     settings: dict[str, Any] = {"NEARDUP_METHOD": method, "NEARDUP_MIN_LETTERS": 20, "NEARDUP_STORE": "memory:"}
     assert victim(VICTIM)["url"] in crawl_items(*items, **settings).urls
 
@@ -209,10 +160,10 @@ def test_longer_pages_that_appear_after_articles_keep_none_of_their_updates(tmp_
         sentences = story(family, 20)
         if correction:
             sentences[correction] = f"更正：第{correction}版，无人受伤。"
-        return item("paper.example", family, title_of(family), sentences)
+        return item("paper.example", family, f"晚报头条{family}号", sentences)
 
     families = range(1, 7)
-    longer = [item("evil.example", one, title_of(one), [*story(one, 20), *filler(one, 18)]) for one in families]
+    longer = [evil(one, [*story(one, 20), *filler(one, 18)]) for one in families]
     articles = [version(one, 0) for one in families]
     assert len(crawl_items(*articles, *longer, **store).items) == 12
     for correction in (1, 2, 3):

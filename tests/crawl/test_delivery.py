@@ -14,8 +14,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage, S3FeedStorage
@@ -126,19 +124,6 @@ def test_a_page_counts_once_no_item_is_in_the_pipelines_if_one_came_through_and_
     desk = Desk()
     assert desk.play(events) == expected
     assert desk.notes.stats.get_value("neardup/rolled_back", 0) == sum(step is not KEPT for step in expected)
-
-
-@given(st.lists(st.sampled_from("esdf")))
-def test_a_page_is_kept_and_rolled_back_at_most_once_and_stays_lost(events: list[str]) -> None:
-    desk, items = Desk(), 0
-    for event in events:
-        if event == "e" or items:
-            items += 1 if event == "e" else -1
-            before = len(desk.book.entries)
-            desk.play(event)
-            assert items == 0 or len(desk.book.entries) == before
-    assert desk.book.entries in ([], [KEPT], ["release"], [KEPT, "roll_back"])
-    assert desk.page.is_lost is bool({"release", "roll_back"} & {*desk.book.entries})
 
 
 def test_a_feed_that_was_stored_before_the_page_was_kept_does_not_hold_it_back() -> None:
@@ -298,40 +283,6 @@ def test_each_feed_has_its_turn_though_one_before_it_cannot_write_the_item() -> 
     assert desk.exporter.full == [full, good]
     assert len(desk.exporter.slots) == 3
     assert full not in desk.exporter.slots, "its next batch is open"
-
-
-STEPS = st.tuples(st.sampled_from(["item", "lost", "stored", "fails"]), st.integers(0, 8), st.sampled_from([*range(3)]))
-
-
-@given(st.lists(STEPS, max_size=60))
-def test_pages_wait_for_all_their_feeds_in_whatever_order_they_come(steps: list[tuple[str, int, int]]) -> None:
-    """Against a model: of each page the files that hold its items. A file that is stored makes way for another one."""
-
-    def open_slot(number: int) -> Slot:
-        return Slot(accepts=lambda page: page % 3 >= number)
-
-    slots = [open_slot(number) for number in range(3)]
-    desk, pages, held = Desk(*slots), dict[int, JudgedPage](), dict[int, set[Slot]]()
-    done, failed, lost, safe = set[Slot](), set[Slot](), set[int](), set[int]()
-    for step, id, number in steps:
-        page = pages.setdefault(id, judged_page(id))
-        if step == "item" and id not in lost:
-            held.setdefault(id, set()).update(slot for slot in slots if slot.accepts(id))
-            desk.play("es", page)
-        elif step == "lost":
-            lost.add(id)
-            desk.play("ef", page)
-        elif slots[number].itemcount:
-            slot, fails = slots[number], step == "fails"
-            (failed if fails else done).add(slot)
-            with pytest.raises(OSError, match="no room") if fails else nullcontext():
-                store(slot.fails() if fails else slot)
-            slots[number] = open_slot(number)
-            desk.exporter.slots = [*slots]
-        waiting = {id for id in held if id not in lost and not held[id] & failed and not held[id] <= done}
-        assert len(desk.delivery._waiting) == len(waiting)
-        safe |= {id for id in held if id not in lost and held[id] <= done}
-        assert {*desk.sealed} == safe
 
 
 PAGES, BATCH = 3000, 500

@@ -86,7 +86,7 @@ def test_other_records_are_skipped_with_a_reason(tmp_path: Path, record: dict[st
         ([HTML, ("Content-Encoding", "deflate")], zlib.compress(PAGE)[2:-4]),
         ([HTML, ("Content-Encoding", "zstd")], PACKERS[".zst"](PAGE)),
         ([HTML, ("Content-Encoding", "deflate, , X-GZip")], gzip.compress(zlib.compress(PAGE))),
-        ([HTML, ("Content-Encoding", "gzip")], gzip.compress(PAGE[:5]) + gzip.compress(PAGE[5:]) + b"rubbish"),
+        ([HTML, ("Content-Encoding", "gzip")], gzip.compress(PAGE) + b"rubbish"),
         ([HTML, ("Transfer-Encoding", "Chunked")], chunked(PAGE)),
         ([HTML, ("Transfer-Encoding", "chunked"), ("Content-Encoding", "gzip")], chunked(gzip.compress(PAGE))),
         # Archives that have unpacked a page and kept the header.
@@ -117,8 +117,7 @@ ZSTD = PACKERS[".zst"]
     [
         ("gzip", gzip.compress(LONG)[:-9], "packed as gzip: the data ends too early"),
         ("gzip", gzip.compress(LONG)[:900] + b"\0" * 900, "packed as gzip: "),
-        ("gzip", gzip.compress(PAGE) + gzip.compress(LONG)[:900], "packed as gzip: the data ends too early"),
-        ("gzip", gzip.compress(b"") * 101, "packed as gzip: more than 100 compressed streams"),
+        ("gzip", gzip.compress(PAGE) + gzip.compress(LONG), "packed as gzip: there are several streams"),
         ("gzip", b"\0\1 no gzip", "packed as gzip: Error -3"),
         ("deflate", zlib.compress(LONG)[:-9], "packed as deflate: the data ends too early"),
         ("deflate", b"\0\1 no zlib", "packed as deflate: Error -3"),
@@ -129,7 +128,6 @@ ZSTD = PACKERS[".zst"]
         ("br", b"\xff\0\1", "packed as br: "),
         ("", LONG * 3, "larger than 2,000,000 bytes"),
         ("gzip", gzip.compress(LONG * 3), "larger than 2,000,000 bytes"),
-        ("gzip", gzip.compress(LONG) * 3, "larger than 2,000,000 bytes"),
         ("deflate", zlib.compress(LONG * 3), "larger than 2,000,000 bytes"),
         ("zstd", ZSTD(LONG * 3), "larger than 2,000,000 bytes"),
     ],

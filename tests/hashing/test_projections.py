@@ -26,11 +26,6 @@ def test_signs_equal_sixty_four_counters(weights: dict[int, int]) -> None:
     assert sign_bits(np.array(list(weights), np.uint64), np.array(list(weights.values()), np.int64)) == by_hand(weights)
 
 
-@given(st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=20))
-def test_repeated_hashes_without_weights_count_repeatedly(values: list[int]) -> None:
-    assert sign_bits(np.array(values, np.uint64)) == by_hand({one: values.count(one) for one in values})
-
-
 def test_minima_are_the_smallest_values_of_linear_permutations() -> None:
     for size in [1, 7, 500]:
         values = hashes(size)

@@ -655,6 +655,10 @@ def test_the_texts_are_what_they_are_called() -> None:
         assert compared(Text(1 - family, Version.FIRST), first).likeness is None
 
 
+def test_crawls_in_memory_do_what_the_model_does(tmp_path: Path) -> None:
+    assert walk(["memory"], tmp_path, 8)["unique"] > 0
+
+
 @pytest.mark.slow
 def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(tmp_path: Path) -> None:
     schemes = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]

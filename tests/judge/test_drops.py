@@ -1,4 +1,4 @@
-"""Which drops a state remembers: each with its crawl, the last ones, and none is taken on trust."""
+"""The list of dropped pages: each with its crawl, the last ones, and no drop is believed without its record."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.urls import STORES
 from tests.build import answer, kind, make_detector, page, story
 from tests.faults import lasting_state
-from tests.judge.test_delivered import COPY, FIRST
 
-EDITED = replace(FIRST, text="".join(story(5, 30)))
+TEXT = story(1, 40)
+FIRST = page("first", TEXT, "标题甲", site="a.example")
+COPY = page("copy", [*TEXT[1:], "本站转载。"], "标题甲", site="b.example")
 SECOND = page("b", story(5, 30), "标题丁")
 
 
@@ -36,19 +37,19 @@ def store(tmp_path: Path) -> Iterator[PageStore]:
 
 
 def is_sound(store: PageStore) -> bool:
-    """But for the pages of crawls that go on."""
+    """Except for the pages of running crawls."""
     return set(check(store).counts) <= {"left over"}
 
 
-def crawl(store: PageStore, keep: Keep = Keep.EVIDENCE, *, drops: bool = True) -> Detector:
-    return make_detector(store, keep=keep, drops=drops)
+def crawl(store: PageStore) -> Detector:
+    return make_detector(store, keep=Keep.EVIDENCE)
 
 
-def told(one: Dropped) -> tuple[str | None, str | None, str, str]:
+def about(one: Dropped) -> tuple[str | None, str | None, str, str]:
     return one.url, one.original, one.title or "", one.drop.likeness
 
 
-def test_each_crawl_tells_what_it_dropped_also_what_an_earlier_one_did(store: PageStore) -> None:
+def test_each_crawl_lists_its_drops_also_those_of_an_earlier_crawl(store: PageStore) -> None:
     before = time.time()
     first, second, third = crawl(store), crawl(store), crawl(store)
     for detector in (first, second):
@@ -57,38 +58,25 @@ def test_each_crawl_tells_what_it_dropped_also_what_an_earlier_one_did(store: Pa
     assert kind(third, FIRST) is Kind.UNCHANGED
     expected = [(COPY.url, FIRST.url, COPY.title, "near")]
     for detector, found in ((first, expected), (second, expected), (third, [])):
-        assert [told(one) for one in dropped(store, detector.generation)] == found
+        assert [about(one) for one in dropped(store, detector.generation)] == found
     assert [one.drop.generation for one in dropped(store)] == [first.generation, second.generation]
     assert all(before <= one.drop.id / 1e9 <= time.time() and 0.8 < one.drop.similarity < 1 for one in dropped(store))
+    answer(first, replace(FIRST, text=SECOND.text))  # an original that is updated is named by its URL
+    assert [about(one)[:2] for one in dropped(store)] == [(COPY.url, FIRST.url)] * 2
+    store.forget([record.id for record in store.records()])
+    assert [about(one) for one in dropped(store)] == [(None, None, "", "near")] * 2
     assert is_sound(store)
 
 
-def test_an_original_that_is_updated_later_is_named_by_its_url(store: PageStore) -> None:
+def test_a_delivered_page_that_became_a_copy_is_listed_with_its_original(store: PageStore) -> None:
     detector = crawl(store)
-    for one in (FIRST, COPY, EDITED):
-        answer(detector, one)
-    assert [told(one)[:2] for one in dropped(store)] == [(COPY.url, FIRST.url)]
-
-
-def test_a_page_that_was_delivered_and_is_dropped_as_a_copy_since_is_listed_with_its_original(store: PageStore) -> None:
-    detector = crawl(store)
-    for one in (FIRST, SECOND):
-        answer(detector, one)
-    moved = replace(SECOND, text=COPY.text)
-    assert kind(detector, moved) is Kind.DUPLICATE
-    assert [told(one)[:2] for one in dropped(store)] == [(SECOND.url, FIRST.url)]
+    answer(detector, FIRST)
+    answer(detector, SECOND)
+    assert kind(detector, replace(SECOND, text=COPY.text)) is Kind.DUPLICATE
+    assert [about(one)[:2] for one in dropped(store)] == [(SECOND.url, FIRST.url)]
     known = [record for url in (SECOND.url, FIRST.url) if (record := store.find(url))]
     assert known[0].is_original
     assert [found and found.url for found in originals_of(store, known)] == [FIRST.url, None]
-
-
-def test_of_what_was_forgotten_nothing_is_told(store: PageStore) -> None:
-    detector = crawl(store)
-    for one in (FIRST, COPY):
-        answer(detector, one)
-    store.forget([record.id for record in store.records()])
-    assert [told(one) for one in dropped(store)] == [(None, None, "", "near")]
-    assert is_sound(store)
 
 
 def test_a_copy_and_its_drop_are_written_in_one_batch(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +87,7 @@ def test_a_copy_and_its_drop_are_written_in_one_batch(store: PageStore, monkeypa
     write = store.kv.write
 
     def noting(changes: Changes, *, sync: bool) -> None:
-        writes.append({key[:1] for key in changes.puts} - {b"m"})
+        writes.append({key[:1] for key in changes.puts} - {b"m", b"q"})
         write(changes, sync=sync)
 
     monkeypatch.setattr(store.kv, "write", noting)
@@ -109,9 +97,7 @@ def test_a_copy_and_its_drop_are_written_in_one_batch(store: PageStore, monkeypa
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "leveldb", "memory"])
-def test_the_oldest_of_too_many_go_and_the_tally_fits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str
-) -> None:
+def test_the_oldest_of_too_many_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
     if scheme == "leveldb":
         pytest.importorskip("plyvel")
     monkeypatch.setattr(drops, "_MOST", 7)

@@ -1,69 +1,76 @@
-"""Which of two copies is the better one, by each of the policies."""
+"""NEARDUP_KEEP_POLICY: which of two copies is better, with every method, and in a merge of two states."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
-from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.policy import KeepPolicy, Policy, Preference, make_preference
-from scrapy_neardup.methods import make_method
+import pytest
+
+from scrapy_neardup.judge.policy import KeepPolicy, make_preference
+from scrapy_neardup.maintenance.export import OpenState
+from scrapy_neardup.maintenance.merge import merge
+from scrapy_neardup.maintenance.verify import check
+from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page
+from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import memory_state
-from tests.build import answer, page, story
+from scrapy_neardup.state.pages import newest_replacement
+from tests.build import answer, find_record, kind, make_detector, page, story
 
-TEXT = story(3, 40)
+TEXT, SPAM = story(3, 40), story(60, 40)
 
 
 def kinds(policy: KeepPolicy, *pages: Page, method: str = "cascade") -> list[str]:
-    """What is said of pages that come one after the other, where excerpts are copies too."""
-    detector = Detector(
-        make_method(method, {}),
-        memory_state({}),
-        who="test",
-        policy=Policy(also_copies=frozenset([Likeness.EXCERPT]), preference=make_preference(policy)),
-    )
+    """The verdicts on pages that come one after the other; excerpts are copies, too."""
+    detector = make_detector(memory_state({}), method, policy=policy, also_copies={Likeness.EXCERPT})
     return [answer(detector, one).kind.value for one in pages]
 
 
-def of_length(name: str, sentences: int, title: str = "标题甲") -> Page:
-    return page(name, TEXT[:sentences], title)
-
-
-def test_a_longer_article_is_better_from_a_tenth_more_on_and_a_shorter_one_never() -> None:
-    assert kinds("longest", of_length("a", 30), of_length("b", 36)) == ["unique", "better"]
-    assert kinds("longest", of_length("a", 30), of_length("b", 32)) == ["unique", "duplicate"]
-    assert kinds("longest", of_length("a", 36), of_length("b", 30)) == ["unique", "duplicate"]
+def of_length(name: str, sentences: int) -> Page:
+    return page(name, TEXT[:sentences], "标题甲")
 
 
 def of_host(host: str, sentences: int) -> Page:
+    """Hosts of one publisher."""
     return replace(of_length("a", sentences), url=f"http://{host}.a.example/")
 
 
-def test_each_must_be_longer_than_the_one_that_leads_by_then() -> None:
-    assert kinds("longest", of_host("m", 12), of_host("www", 40)) == ["unique", "better"]
-    assert kinds("longest", of_length("a", 12), of_length("b", 40)) == ["unique", "unique"]
-    found = kinds("longest", *(of_host(name, many) for name, many in zip("abcde", (25, 30, 31, 34, 34), strict=True)))
-    assert found == ["unique", "better", "duplicate", "better", "duplicate"]
-    for method in ["cascade", "shingle"]:
-        twice = replace(of_length("b", 30), text="".join(TEXT[:30] + TEXT[:10]))
-        assert kinds("longest", of_length("a", 30), twice, method=method)[1] == "duplicate"
+def with_spam(sentences: int) -> Page:
+    return page(f"spam{sentences}", TEXT[:30] + SPAM[:sentences], "标题甲")
 
 
-def test_spam_of_another_publisher_puts_no_article_aside_whatever_the_steps() -> None:
-    """Nobody can tell what a stranger adds from the rest of an article, so both are kept."""
-    spam = story(60, 40)
-    grown = [page(f"spam{many}", TEXT[:30] + spam[:many], "标题甲") for many in (12, 6, 12)]
-    assert kinds("longest", of_length("a", 30), grown[0]) == ["unique", "unique"]
-    assert kinds("longest", of_length("a", 30), *grown[1:]) == ["unique", "better", "unique"]
+@pytest.mark.parametrize(
+    ("pages", "expected"),
+    [
+        ((of_length("a", 30), of_length("b", 36)), "unique better"),
+        ((of_length("a", 30), of_length("b", 32)), "unique duplicate"),
+        ((of_length("a", 36), of_length("b", 30)), "unique duplicate"),
+        # Much longer: of one publisher it is better, of another one both stay.
+        ((of_host("m", 12), of_host("www", 40)), "unique better"),
+        ((of_length("a", 12), of_length("b", 40)), "unique unique"),
+        # Each must be longer than the page that leads by then.
+        (
+            [of_host(name, many) for name, many in zip("abcde", (25, 30, 31, 34, 34), strict=True)],
+            "unique better duplicate better duplicate",
+        ),
+        # A stranger's spam supersedes no article, in one step or in two.
+        ((of_length("a", 30), with_spam(12)), "unique unique"),
+        ((of_length("a", 30), with_spam(6), with_spam(12)), "unique better unique"),
+        # Repeated sentences make no text longer.
+        ((of_length("a", 30), replace(of_length("b", 30), text="".join(TEXT[:30] + TEXT[:10]))), "unique duplicate"),
+    ],
+)
+def test_the_longest_page_is_better_from_a_tenth_more_on(pages: list[Page], expected: str) -> None:
+    assert kinds("longest", *pages) == expected.split()
 
 
 def test_a_part_of_an_article_never_takes_its_place() -> None:
-    """Not with other text to make it longer, nor where the earlier page names it."""
+    """Not with other text to make it longer, and not if the earlier page names it."""
     for policy in ["longest", "canonical"]:
         first = replace(of_length("a", 30), canonical="http://b.example/")
         part = page("b", TEXT[:19], "标题甲", canonical="http://b.example/")
-        with_more = replace(part, text=part.text + "".join(story(61, 10)))
-        for one in (part, with_more):
+        for one in (part, replace(part, text=part.text + "".join(story(61, 10)))):
             assert "better" not in kinds(policy, first, one)
 
 
@@ -73,90 +80,72 @@ def frame(host: str, entries: int) -> str:
 
 
 def from_html(name: str, article: str, around: str = "") -> Page:
-    """As it is read from HTML where the article could be told, and all else is there too."""
-    return Page(
-        f"http://{name}.example/1",
-        "标题甲",
-        text=f"{article}\n{around}",
-        main=article,
-        site=f"{name}.example",
-        reader="article",
-    )
+    """A page with a recognised article and lines around it."""
+    text, site = f"{article}\n{around}", f"{name}.example"
+    return Page(f"http://{site}/1", "标题甲", text=text, main=article, site=site, reader="article")
 
 
-def test_a_longer_menu_or_an_unknown_article_makes_no_longer_article() -> None:
+def test_menus_boilerplate_and_unknown_articles_make_no_page_longer() -> None:
     short, long = "\n".join(TEXT[:30]), "\n".join(TEXT[:36])
     assert kinds("longest", from_html("a", short), from_html("b", short, frame("b", 8))) == ["unique", "duplicate"]
     assert kinds("longest", from_html("a", short, frame("a", 8)), from_html("b", long)) == ["unique", "better"]
-    short, long = "\n".join(TEXT[:30]), "\n".join(TEXT[:36])
     unclear = replace(from_html("b", long), main="")
     assert kinds("longest", from_html("a", short), unclear) == ["unique", "duplicate"]
-
-
-def test_what_is_boilerplate_on_its_site_makes_no_text_longer() -> None:
-    lines = story(50, 9)
-    detector = Detector(
-        make_method("cascade", {}), memory_state({}), who="test", policy=Policy(preference=make_preference("longest"))
-    )
+    detector, lines = make_detector(memory_state({}), policy="longest"), story(50, 9)
     for number in range(30):
-        assert (
-            answer(detector, page(f"p{number}", story(100 + number, 12) + lines, site="b.example")).kind is Kind.UNIQUE
-        )
-    assert answer(detector, page("first", TEXT[:30], "标题甲", site="a.example")).kind is Kind.UNIQUE
-    reposted = page("reposted", TEXT[:30] + lines, "标题甲", site="b.example")
-    assert answer(detector, reposted).kind is Kind.DUPLICATE
+        framed = page(f"p{number}", story(100 + number, 12) + lines, site="b.example")
+        assert kind(detector, framed) is Kind.UNIQUE
+    assert kind(detector, page("first", TEXT[:30], "标题甲", site="a.example")) is Kind.UNIQUE
+    assert kind(detector, page("reposted", TEXT[:30] + lines, "标题甲", site="b.example")) is Kind.DUPLICATE
 
 
-def test_of_a_page_that_was_judged_without_the_policy_some_methods_do_not_know_the_length() -> None:
-    for name, kind in (("cascade", Kind.BETTER), ("shingle", Kind.DUPLICATE)):
-        method = make_method(name, {make_method(name, {}).threshold: 0.6})
+def test_some_methods_do_not_know_the_length_of_a_page_from_before_the_policy() -> None:
+    for name, expected in (("cascade", Kind.BETTER), ("shingle", Kind.DUPLICATE)):
+        parameters: dict[str, Any] = {make_method(name, {}).threshold: 0.6}
         store = memory_state({})
-        found = [
-            answer(Detector(method, store, who="", policy=Policy(preference=preference)), one).kind
-            for preference, one in ((None, of_length("a", 34)), (make_preference("longest"), of_length("b", 38)))
-        ]
-        assert found == [Kind.UNIQUE, kind], name
+        assert kind(make_detector(store, name, **parameters), of_length("a", 34)) is Kind.UNIQUE
+        assert kind(make_detector(store, name, policy="longest", **parameters), of_length("b", 38)) is expected, name
 
 
 def linked(name: str, to: str = "") -> Page:
     return page(name, [*TEXT, f"{name}的编辑部供稿。"], "标题甲", canonical=f"http://{to}.example/" if to else "")
 
 
-def test_a_link_gives_ones_own_place_away_and_takes_nobodys() -> None:
-    for pages, expected in [
+@pytest.mark.parametrize(
+    ("pages", "expected"),
+    [
         # The earlier page names the later one.
-        ([linked("copy", "origin"), linked("origin")], "better"),
-        ([linked("copy", "origin"), linked("origin", "origin")], "better"),
-        # The earlier page says that it is none, the later one of its publisher that it is one.
-        ([linked("m.copy", "elsewhere"), linked("www.copy", "www.copy")], "better"),
-        ([linked("copy", "elsewhere"), linked("other", "other")], "duplicate"),
-        ([linked("copy", "elsewhere"), linked("other")], "duplicate"),
-        # Who names another page gives way, and does not take a place.
-        ([linked("copy", "origin"), linked("origin", "further")], "duplicate"),
-        ([linked("copy", "elsewhere"), linked("other", "elsewhere")], "duplicate"),
+        ("copy>origin origin", "unique better"),
+        ("copy>origin origin>origin", "unique better"),
+        # The earlier page names another one, the later one of its publisher names itself.
+        ("m.copy>elsewhere www.copy>www.copy", "unique better"),
+        ("copy>elsewhere other>other", "unique duplicate"),
+        ("copy>elsewhere other", "unique duplicate"),
+        # A page that names another one gives way, and takes no place.
+        ("copy>origin origin>further", "unique duplicate"),
+        ("copy>elsewhere other>elsewhere", "unique duplicate"),
         # A stranger's link to himself, or to the victim, supersedes nobody.
-        ([linked("victim"), linked("stranger", "stranger")], "duplicate"),
-        ([linked("victim", "victim"), linked("stranger", "stranger")], "duplicate"),
-        ([linked("victim", "victim"), linked("stranger", "victim")], "duplicate"),
-    ]:
-        assert kinds("canonical", *pages) == ["unique", expected]
+        ("victim stranger>stranger", "unique duplicate"),
+        ("victim>victim stranger>stranger", "unique duplicate"),
+        ("victim>victim stranger>victim", "unique duplicate"),
+        # The page that the first one names leads.
+        ("copy>origin other>other origin>origin late>late", "unique duplicate better duplicate"),
+    ],
+)
+def test_a_canonical_link_gives_its_own_place_away_and_takes_no_other(pages: str, expected: str) -> None:
+    assert kinds("canonical", *(linked(*one.split(">")) for one in pages.split())) == expected.split()
 
 
-def test_of_pages_that_name_others_the_one_that_the_first_names_leads() -> None:
-    pages = linked("copy", "origin"), linked("other", "other"), linked("origin", "origin"), linked("late", "late")
-    assert kinds("canonical", *pages) == ["unique", "duplicate", "better", "duplicate"]
+def test_two_pages_that_name_each_other_do_not_take_turns_and_another_text_is_no_copy() -> None:
     turns = linked("a", "b"), linked("b", "a"), replace(linked("a", "b"), text="".join(TEXT))
     assert kinds("canonical", *turns) == ["unique", "duplicate", "updated"]
     other = page("origin", story(4, 40), "标题乙", canonical="http://origin.example/")
     assert kinds("canonical", linked("copy", "origin"), other) == ["unique", "unique"]
 
 
-def at(url: str) -> Page:
-    return Page(url, "标题甲", text="".join([*TEXT, f"来源：{url.split('/')[2]}。"]))
-
-
-def test_the_host_that_stands_first_is_the_best_and_those_that_do_not_are_the_worst() -> None:
-    for hosts, first, second, expected in [
+@pytest.mark.parametrize(
+    ("hosts", "first", "second", "expected"),
+    [
         (["a.example"], "http://b.example/1", "https://a.example/1", "better"),
         (["a.example"], "http://b.example/1", "https://www.a.example/1", "better"),
         (["a.example"], "http://b.example/1", "https://NEWS.A.example:8080/1", "better"),
@@ -172,15 +161,83 @@ def test_the_host_that_stands_first_is_the_best_and_those_that_do_not_are_the_wo
         (["news.a.example", "a.example"], "http://a.example/1", "http://news.a.example/1", "better"),
         (["渡口.example"], "http://b.example/1", "http://xn--fiq40fhu9a.example/1", "duplicate"),
         (["例子.example"], "http://b.example/1", "http://xn--fsqu00a.example/1", "better"),
-    ]:
-        assert kinds(tuple(hosts), at(first), at(second)) == ["unique", expected]
-
-
-def test_by_default_there_is_no_preference_and_what_has_no_host_is_of_the_worst() -> None:
+        *(
+            (["a.example"], url, "http://a.example/1", "better")
+            for url in ("text:0123456789abcdef", "http://[/", "a17")
+        ),
+        *((["a.example"], "http://a.example/1", url, "duplicate") for url in ("text:0123", "http://[/", "", "a17")),
+    ],
+)
+def test_the_first_host_of_the_list_is_the_best(hosts: list[str], first: str, second: str, expected: str) -> None:
+    pages = (
+        Page(url, "标题甲", text="".join([*TEXT, f"来源：{number}。"])) for number, url in enumerate((first, second))
+    )
+    assert kinds(tuple(hosts), *pages) == ["unique", expected]
     assert make_preference("first") is None
-    for url in ["text:0123456789abcdef", "http://[/", "", "a17"]:
-        preference = make_preference(("a.example",))
-        assert isinstance(preference, Preference), url
-        named = replace(at("http://b.example/1"), url=url)
-        assert kinds(("a.example",), named, at("http://a.example/1")) == ["unique", "better"], url
-        assert kinds(("a.example",), at("http://a.example/1"), named) == ["unique", "duplicate"], url
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_takes_every_policy(name: str) -> None:
+    """The same text on another host names itself, and the first page names it."""
+    first = page("wire", TEXT, "标题甲", canonical="http://times.example/")
+    better = replace(first, url="http://times.example/", canonical="http://times.example/")
+    third = replace(first, url="http://late.example/")
+    for policy in (("times.example",), "canonical"):
+        store = memory_state({})
+        tags = [
+            answer(make_detector(store, name, policy=policy), one).as_tag() for one in (first, better, third, better)
+        ]
+        assert [tag["verdict"] for tag in tags] == ["unique", "better", "duplicate", "unchanged"]
+        assert (tags[1]["supersedes"], tags[2]["original"]) == (first.url, better.url)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_knows_the_longer_of_two_copies(name: str) -> None:
+    """If it finds that they are copies: under its mildest threshold, and one page has an eighth more."""
+    mildest: dict[str, Any] = {make_method(name, {}).threshold: make_method(name, {}).sweep[0]}
+    found = set()
+    for first, second in ((24, 27), (27, 24)):
+        detector = make_detector(memory_state({}), name, policy="longest", **mildest)
+        assert kind(detector, of_length("a", first)) is Kind.UNIQUE
+        found.add((second, kind(detector, of_length("b", second))))
+    if name in ("idf_terms", "segments", "term_profile"):  # for these they are no copies
+        assert found == {(27, Kind.UNIQUE), (24, Kind.UNIQUE)}
+    elif name == "punctuation":  # too rough to say that one page holds the other
+        assert found == {(27, Kind.DUPLICATE), (24, Kind.DUPLICATE)}
+    else:
+        assert found == {(27, Kind.BETTER), (24, Kind.DUPLICATE)}
+
+
+HOSTS = ("times.example", "paper.example")
+WIRE, TIMES, BLOG, LATE = (
+    page(name, [*TEXT[:29], f"{name}的编辑部供稿。"], "标题甲", site=f"{name}.example")
+    for name in ("wire", "times", "blog", "late")
+)
+
+
+@pytest.mark.parametrize("is_copy_here", [False, True])
+def test_a_merge_takes_the_better_page_under_the_group_that_it_has_here(is_copy_here: bool) -> None:
+    """If its original is a copy here, the better page is one of the copies."""
+    ours, theirs = memory_state({}), memory_state({})
+    for one in [BLOG] if is_copy_here else [page("other", story(7, 30)), WIRE]:
+        answer(make_detector(ours, policy=HOSTS), one)
+    for one in (WIRE, TIMES):
+        answer(make_detector(theirs, policy=HOSTS), one)
+    merge(OpenState(theirs), ours, make_method("cascade", {}).with_hashes(ours.hashes))
+    original = find_record(ours, BLOG if is_copy_here else WIRE)
+    times, leader = find_record(ours, TIMES), newest_replacement(ours, original.id)
+    assert (times.original, leader) == (original.id, None if is_copy_here else times)
+    found = answer(make_detector(ours, policy=HOSTS), TIMES if is_copy_here else LATE)
+    expected = (Kind.UNCHANGED, BLOG.url) if is_copy_here else (Kind.DUPLICATE, TIMES.url)
+    assert (found.kind, found.as_tag()["original"]) == expected
+    assert set(check(ours).counts) <= {"left over"}
+
+
+def test_the_state_keeps_what_pages_are_weighed_by_and_nothing_else() -> None:
+    store = memory_state({})
+    for one in (replace(WIRE, canonical="http://origin.example/"), page("other", story(5, 30))):
+        answer(make_detector(store, policy="canonical"), one)
+    assert store.evidence(find_record(store, WIRE).id) == Evidence(
+        letters=len(WIRE.text), canonical="http://origin.example/"
+    )
+    assert len(list(store.rows(b"e"))) == 1

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from html import escape
 
 import pytest
 
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.state.evidence import Evidence, about_page, kept_page
-from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.opening import memory_state
+from tests.build import answer, make_detector
 
 OPENING = (
     "The old slipway at the lower ferry is to be closed for repairs from the first of June, the council writes.\n"
@@ -38,10 +38,8 @@ OTHER = "Bring a brush and old clothes, the paint is paid by the club, and there
 
 
 @pytest.fixture
-def detector() -> Iterator[Detector]:
-    store = open_store("memory:", {})
-    yield Detector(make_method("cascade", {}), store, who="test")
-    close_store(store)
+def detector() -> Detector:
+    return make_detector(memory_state({}))
 
 
 def mails() -> list[str]:
@@ -90,13 +88,14 @@ def posts(texts: Iterable[str], site: str = "list", title: str = "Re: Slipway") 
     return [Page(f"http://{site}.example/{n}", title, text=text, site=f"{site}.example") for n, text in found]
 
 
-def of_html(html: str, url: str, site: str) -> Page:
-    page = extract(html, url, max_html=10**6)
-    return Page(**{name: getattr(page, name) for name in Page.__slots__} | {"site": site})
+def html_posts(htmls: Iterable[str], site: str = "forum") -> list[Page]:
+    """A page of the site for each HTML."""
+    pages = (extract(html, f"http://{site}.example/{n}", max_html=10**6) for n, html in enumerate(htmls))
+    return [replace(page, site=f"{site}.example") for page in pages]
 
 
 def judged(detector: Detector, pages: list[Page]) -> list[Verdict]:
-    return [detector.judge_now(page, sealed=True) for page in pages]
+    return [answer(detector, page) for page in pages]
 
 
 def kinds(verdicts: list[Verdict]) -> list[Kind]:
@@ -108,94 +107,82 @@ def test_a_thread_of_mails_is_kept_whole_and_each_once(detector: Detector, *, ne
     texts = mails()[:: -1 if newest_first else 1]
     thread = posts(texts)
     assert kinds(judged(detector, thread)) == [Kind.UNIQUE] * len(texts)
-    told = judged(detector, posts(texts, "mirror"))
-    assert kinds(told) == [Kind.DUPLICATE] * len(texts)
-    assert [one.match and one.match.url for one in told] == [page.url for page in thread]
+    copies = judged(detector, posts(texts, "mirror"))
+    assert kinds(copies) == [Kind.DUPLICATE] * len(texts)
+    assert [one.match and one.match.url for one in copies] == [page.url for page in thread]
 
 
 @pytest.mark.parametrize("kind", ["mail", "cite", "phpbb", "discuz", "vbulletin", "xenforo", "pre"])
 def test_a_thread_of_pages_is_kept_whole_and_each_once(detector: Detector, kind: str) -> None:
-    posts = forum(kind)
-    thread = [of_html(html, f"http://forum.example/{n}", "forum.example") for n, html in enumerate(posts)]
+    thread, again = (html_posts(forum(kind), site) for site in ("forum", "mirror"))
     for page, own in zip(thread, [OPENING, *REPLIES], strict=True):
-        lines = page.text.split("\n")
-        assert [line for number, line in enumerate(lines) if number not in page.quotes][
-            -len(own.split("\n")) :
-        ] == own.split("\n")
+        lines = [line for number, line in enumerate(page.text.split("\n")) if number not in page.quotes]
+        assert lines[-len(own.split("\n")) :] == own.split("\n")
         assert bool(page.quotes) == (page.url != thread[0].url)
-    assert kinds(judged(detector, thread)) == [Kind.UNIQUE] * len(posts)
-    again = [of_html(html, f"http://mirror.example/{n}", "mirror.example") for n, html in enumerate(posts)]
-    assert kinds(judged(detector, again)) == [Kind.DUPLICATE] * len(posts)
+        evidence = Evidence(title=page.title, letters=len(page.text), text=page.text, about=about_page(page))
+        kept = kept_page(page.url, evidence)
+        assert kept is not None
+        assert (kept.text, kept.main, kept.quotes) == (page.text, page.main, page.quotes)
+    assert kinds(judged(detector, thread)) == [Kind.UNIQUE] * len(thread)
+    assert kinds(judged(detector, again)) == [Kind.DUPLICATE] * len(thread)
 
 
-def test_a_copy_of_a_reply_may_say_a_little_more_around_a_long_quote(detector: Detector) -> None:
-    reply = mails()[-1]
-    pages = [*posts([reply]), *posts([f"{reply}\nPosted by the mirror"], "mirror")]
-    assert kinds(judged(detector, pages)) == [Kind.UNIQUE, Kind.DUPLICATE]
+def quote(text: str) -> str:
+    return "On 4 March 2024, Ada wrote:\n" + "".join(f"> {line}\n" for line in text.split("\n"))
 
 
-def test_a_reply_without_words_of_its_own_passes_as_one_that_cannot_be_judged(detector: Detector) -> None:
-    texts = [
-        OPENING,
-        *(
-            f"On 4 March 2024, Ada wrote:\n> {OPENING.replace(chr(10), chr(10) + '> ')}\n\n{one}"
-            for one in ("So it is.", "Oh no!")
+THANKS = "Thank you very much for that, I have put it on the page of the club."
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "third", "expected"),
+    [
+        # A copy of a reply may say a little more around a long quote.
+        (mails()[-1], "", f"{mails()[-1]}\nPosted by the mirror", "unique unjudged duplicate"),
+        # Replies without words of their own are no copies.
+        (OPENING, f"{quote(OPENING)}\nSo it is.", f"{quote(OPENING)}\nOh no!", "unique unjudged unjudged"),
+        # One short answer to two messages is two answers.
+        (
+            f"{quote(REPLIES[0])}\n{THANKS}",
+            f"{quote(OTHER)}\n{THANKS}",
+            f"{quote(OTHER)}\n{THANKS}",
+            "unique unique duplicate",
         ),
-    ]
-    told = judged(detector, posts(texts))
-    assert [(one.kind, one.reason) for one in told] == [(Kind.UNIQUE, ""), *[(Kind.UNJUDGED, "quotes")] * 2]
-
-
-def test_the_same_short_answer_to_two_messages_is_two_answers(detector: Detector) -> None:
-    answer = "Thank you very much for that, I have put it on the page of the club."
-    texts = [f"On 4 March 2024, Ada wrote:\n> {one}\n\n{answer}" for one in (REPLIES[0].split("\n")[0], OTHER)]
-    assert kinds(judged(detector, posts(texts))) == [Kind.UNIQUE] * 2
-    assert kinds(judged(detector, posts(texts[1:], "mirror"))) == [Kind.DUPLICATE]
+    ],
+)
+def test_own_words_decide(detector: Detector, first: str, second: str, third: str, expected: str) -> None:
+    pages = [*posts([first, second]), *posts([third], "mirror")]
+    found = judged(detector, pages)
+    assert [one.kind.value for one in found] == expected.split()
+    assert {one.reason for one in found if one.kind is Kind.UNJUDGED} <= {"quotes", "no_text"}
 
 
 @pytest.mark.parametrize("how", ["text", "html", "whole"])
 def test_an_article_is_a_copy_of_one_that_sets_its_quotation_off_otherwise(detector: Detector, how: str) -> None:
     lines = [*OPENING.split("\n"), *REPLIES[0].split("\n"), *REPLIES[1].split("\n")]
-    plain = "".join(f"<p>{line}</p>" for line in lines)
+    plain = _paragraphs("\n".join(lines))
     if how == "text":
-        pages = [
-            Page(f"http://{n}.example/", "Slipway", site=f"{n}.example", text="\n".join(text))
-            for n, text in enumerate((lines, [*lines[:3], f"> {lines[3]}", *lines[4:]]))
-        ]
+        texts = ["\n".join(lines), "\n".join([*lines[:3], f"> {lines[3]}", *lines[4:]])]
+        pages = [page for n, text in enumerate(texts) for page in posts([text], f"s{n}", "Slipway")]
     else:
-        set_off = (
-            f"<blockquote>{plain}</blockquote>"
-            if how == "whole"
-            else plain.replace(
-                f"<p>{lines[3]}</p>", f"<p>In his letter he wrote:</p><blockquote><p>{lines[3]}</p></blockquote>"
-            )
-        )
+        quoted = f"<p>{lines[3]}</p>"
+        set_off = plain.replace(quoted, f"<p>In his letter he wrote:</p><blockquote>{quoted}</blockquote>")
+        bodies = [plain, f"<blockquote>{plain}</blockquote>" if how == "whole" else set_off]
         pages = [
-            of_html(f"<title>Slipway</title>{body}", f"http://{n}.example/", f"{n}.example")
-            for n, body in enumerate((plain, set_off))
+            page for n, body in enumerate(bodies) for page in html_posts([f"<title>Slipway</title>{body}"], f"s{n}")
         ]
         assert not pages[1].quotes
     assert kinds(judged(detector, pages)) == [Kind.UNIQUE, Kind.DUPLICATE]
 
 
-def test_what_many_replies_quote_is_no_boilerplate(detector: Detector) -> None:
+def test_a_sentence_that_many_replies_quote_is_no_boilerplate(detector: Detector) -> None:
     sentence = OPENING.split("\n")[0]
     texts = [
-        f"On 4 March 2024, Ada wrote:\n> {sentence}\n> and more\n"
+        f"{quote(sentence)}> and more\n"
         f"Answer {n} of harbour {n * 7}: the boat of number {n * 13} waits at berth {n * 17} of pier {n * 31}."
         for n in range(40)
     ]
     judged(detector, [replace(one, title=f"Re: {n}") for n, one in enumerate(posts(texts))])
-    first, second = posts([OPENING, sentence], title="Slipway")
-    opening, copy = judged(
-        detector, [replace(first, url=f"{first.url}/first"), replace(second, url=f"{second.url}/copy")]
-    )
+    pages = [replace(one, url=f"{one.url}/new") for one in posts([OPENING, sentence], title="Slipway")]
+    opening, copy = judged(detector, pages)
     assert (opening.kind, copy.reason) == (Kind.UNIQUE, "")
-
-
-def test_a_page_whose_text_was_kept_still_tells_its_quotes() -> None:
-    one = of_html(forum("mail")[-1], "http://forum.example/", "forum.example")
-    assert one.quotes
-    kept = kept_page(one.url, Evidence(title=one.title, letters=len(one.text), text=one.text, about=about_page(one)))
-    assert kept is not None
-    assert (kept.text, kept.main, kept.quotes) == (one.text, one.main, one.quotes)

@@ -47,6 +47,9 @@ TEXTS = {
     "another": OTHER,
     "third": story(3, 40),
     "excerpt": TEXT[:12],
+    # All of the first page and 80 % more: neither is a copy of the other by the method.
+    "longer": [*TEXT, *story(4, 32)],
+    "longer2": [*TEXT, *story(5, 32)],
     # One article on five hosts, each time a little different.
     **{name: [*TEXT[:29], f"{name}的编辑部供稿。"] for name in ("wire", "paper", "times", "blog", "late")},
 }
@@ -62,6 +65,10 @@ PAGES = {
     "RENAMED": page("further", TEXTS["further"], "新来的消息"),
     "EMPTY": Page("http://first.example/", html=7, site="first.example"),
     "BARE": Page("http://bare.example/", "渔港", text="一张照片。", html=1, site="bare.example"),
+    # Rows of a listing.
+    "ROW": Page("http://row.example/", "渔港", text="一张照片。", html=1, row=True),
+    "LISTED": Page("http://listed.example/", "渔港", text="".join(TEXT[:5]), html=1, row=True),
+    "RELISTED": Page("http://listed.example/", "渔港", text="".join(TEXT[:5]), html=2, row=True),
     "CHANGED": Page("http://bare.example/", "渔港", text="一张照片。", html=2, site="bare.example"),
 }
 
@@ -90,6 +97,14 @@ an original that has become a copy keeps its place for its copies
 a page with little text passes again only if its source has changed
     BARE unjudged; BARE unchanged bare; CHANGED unjudged; CHANGED unchanged bare; CHANGED@x unjudged;
     BARE=THIRD unique
+equal rows with little text all pass in one crawl, and are unchanged in the next
+    ROW unjudged; ROW unjudged; drops yes; ROW unchanged row
+none of them waits for another
+    reserve ROW unjudged; ROW unjudged; commit ROW; drops yes; ROW unchanged row
+a row with enough text passes again only if its source has changed
+    LISTED unjudged; LISTED unchanged listed; RELISTED updated; RELISTED unchanged listed; FIRST unique
+it waits for an equal row
+    reserve LISTED unjudged; LISTED waits listed; RELISTED unjudged; commit LISTED; LISTED unchanged listed
 a page without text does not take the place of its article
     FIRST unique; EMPTY unjudged; FIRST unchanged first
 a delivered copy is unchanged, and a dropped one a duplicate again
@@ -103,8 +118,17 @@ an excerpt is an original of its own
 a dropped copy comes again: it is dropped, though only a forgotten variant was like it
     FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; FURTHER duplicate first;
     FURTHER duplicate first; FURTHER@x unique
-with another title, too
+but not with another title
     FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; RENAMED unique
+nor under another threshold
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; set base 0.56; FURTHER unique
+nor under another least length
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; set min_letters 41; FURTHER unique
+nor under another policy
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; also_copies same_title;
+    FURTHER unique
+nor by its similarity: another article at its URL passes
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; FURTHER=THIRD unique
 a kept page passes once and is an original from then on
     FIRST unique; COPY duplicate first; keep COPY; COPY unique by hand; COPY unchanged copy; COPY@x duplicate copy
 a manual verdict that is taken back does not count
@@ -158,6 +182,20 @@ a manual copy waits for its original
 two better pages wait for each other, and a worse one for none
     policy times paper; WIRE unique; reserve PAPER better wire; TIMES waits paper; BLOG duplicate wire; commit PAPER;
     TIMES better paper
+updates pass after a longer page with the same text
+    FIRST unique; LONGER unique; FIRST+ updated; FIRST++ updated; FIRST++ unchanged first
+whatever counts as a copy
+    FIRST unique; also_copies excerpt; LONGER unique; FIRST+ updated; FIRST++ updated; FIRST++ unchanged first
+and whichever page is preferred
+    FIRST unique; policy longer; LONGER unique; FIRST+ updated; policy longest; FIRST++ updated; FIRST++ unchanged first
+a page elsewhere that takes over each version drops no later one
+    FIRST unique; LONGER unique; FIRST+ updated; LONGER+ updated; FIRST++ updated; LONGER++ updated; FIRST+++ updated
+an old page that takes over an article is newer than the article
+    LONGER=THIRD unique; FIRST unique; LONGER updated; FIRST+ updated
+a page that becomes a copy of an older one is a duplicate
+    LONGER unique; ANOTHER unique; LONGER2 unique; ANOTHER=FIRST duplicate longer
+a delivered copy stays one when its original is updated
+    drops no; FIRST unique; COPY duplicate first; FIRST+ updated; COPY=FIRST duplicate first
 better pages that are withdrawn leave their places to those before them
     policy times paper; WIRE unique; PAPER better wire; TIMES better paper; withdraw TIMES; TIMES better paper;
     withdraw TIMES; withdraw PAPER; LATE duplicate wire
@@ -190,13 +228,15 @@ def do(store: PageStore, what: str, names: list[str], settings: dict[str, Any]) 
         remove_manual_verdicts(store, pages[0].url)
     elif what == "forget":
         store.forget([find_record(store, pages[0]).id])
+    elif what == "set":
+        settings[names[0]] = float(names[1]) if "." in names[1] else int(names[1])
     elif what == "drops":
         settings["drops"] = names == ["yes"]
     elif what == "also_copies":
         settings["also_copies"] = frozenset(map(Likeness, names))
     else:
         assert what == "policy"
-        settings["policy"] = tuple(f"{name}.example" for name in names) or "first"
+        settings["policy"] = names[0] if names == ["longest"] else tuple(f"{name}.example" for name in names) or "first"
 
 
 def settle(detector: Detector, what: str, reservation: Reservation | None, wanted: Page) -> None:

@@ -138,7 +138,7 @@ FORM = sketch_form(CascadeParameters())
 
 def held(count: int, first: int = 0) -> Numbers:
     text = split([f"第{number}号船" for number in range(first, first + count)], KEYED)
-    packed = Numbers.encode(text, text.sketch(FORM), 500, 12)
+    packed = Numbers.encode(text, text.sketch(FORM), 500)
     return Numbers.unpack(tuple(packed[at] << 8 | packed[at + 1] for at in range(0, len(packed), 2)), 500)
 
 

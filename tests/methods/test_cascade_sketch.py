@@ -13,7 +13,7 @@ from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Article, Lines, Numbers, Sketch
 from scrapy_neardup.text.normalize import letters, normalize
-from tests.methods.cascade_pages import DEFAULTS, FERRY, LIGHTHOUSE, MILL, page, unpacked
+from tests.methods.cascade_pages import FERRY, LIGHTHOUSE, MILL, page, unpacked
 from tests.methods.comparing import split
 
 
@@ -40,20 +40,16 @@ def test_a_page_is_unpacked_whatever_it_has(text: str, is_html: bool, title: str
     assert found.words_in_text <= found.words
 
 
-def test_a_page_keeps_no_more_than_its_parameters_allow() -> None:
+def test_a_page_keeps_so_many_sentences_numbers_and_title_words() -> None:
     text = "".join(f"第{n}号渡船在河湾镇的码头上等了整整{n * 7}个小时。" for n in range(100, 114))
-    title = " ".join(f"word{n}" for n in range(40))
-    few = CascadeParameters(max_sentences=1, max_numbers=2, max_title_words=3)
-    for p in (DEFAULTS, few):
-        whole = unpacked(Cascade(p).fingerprint(page(text, title)).sketch)
-        kept = len(whole.sentences), len(whole.numbers.some), len(whole.words)
-        assert kept == (p.max_sentences, p.max_numbers, p.max_title_words)
+    whole = unpacked(Cascade().fingerprint(page(text, " ".join(f"word{n}" for n in range(40)))).sketch)
+    assert (len(whole.sentences), len(whole.numbers.some), len(whole.words)) == (3, 12, 16)
 
 
 def test_a_long_text_keeps_a_sample_of_its_numbers_and_their_sum() -> None:
     lines = [f"第{n}号渡船在河湾镇的码头上等了整整{n * 7}个小时。" for n in range(100, 200)]
     found = [unpacked(Cascade().fingerprint(page("".join(some))).sketch).numbers for some in (lines, lines[:99])]
-    assert [(numbers.is_long, len(numbers.some)) for numbers in found] == [(True, DEFAULTS.max_numbers)] * 2
+    assert [(numbers.is_long, len(numbers.some)) for numbers in found] == [(True, 12)] * 2
     assert found[0].all != found[1].all
     none = unpacked(Cascade().fingerprint(page(FERRY)).sketch).numbers
     assert none == Numbers(is_long=True)
@@ -98,8 +94,8 @@ def test_parts_of_a_sketch_follow_the_page_and_the_parameters() -> None:
 def test_a_sketch_holds_the_longest_sentences_and_the_number_of_shingles() -> None:
     whole = unpacked(Cascade().fingerprint(page(FERRY, site="a.example")).sketch)
     longest = sorted((letters(normalize(one)) for one in FERRY.replace("\n", "").split("。")), key=len, reverse=True)
-    assert len(longest[DEFAULTS.max_sentences]) < len(longest[DEFAULTS.max_sentences - 1])
-    assert whole.sentences == set(map(OPEN.short, longest[: DEFAULTS.max_sentences]))
+    assert len(longest[3]) < len(longest[2])
+    assert whole.sentences == set(map(OPEN.short, longest[:3]))
     body = letters(normalize(FERRY))
     assert whole.shingles == whole.whole == len({body[at : at + 5] for at in range(len(body) - 4)})
     assert whole.body == OPEN.of(body)

@@ -215,6 +215,10 @@ def test_an_article_that_moved_with_its_number_is_a_copy_if_it_says_no_new_numbe
         (numbered("zhu-gao-4993434.html", EDITED + "他说自己还要再教她一个冬天，等河面结冰才上岸。", title), False),
     ]:
         assert judged(new, old).duplicate is copy, new.url
+    named = replace(
+        numbered("zhu-gao-4993434.html", EDITED, title), url="d7", canonical="http://river.example/a-4993434"
+    )
+    assert judged(named, old).duplicate, "a document of a file has its address as canonical"
     assert "number of one article" in explained(numbered("zhu-gao-4993434.html", EDITED, title), old).decision
 
 

@@ -98,19 +98,17 @@ def test_a_worker_decodes_bytes_and_refuses_what_is_no_page_of_the_url() -> None
 
 
 @slow
-def test_a_page_that_may_take_long_comes_back_unless_the_worker_may_read_it() -> None:
+def test_options_say_whether_a_slow_page_comes_back_unread_and_how_long_a_text_may_be() -> None:
     assert is_risky(RISKY)
     with opened(replace(READING, only_quick=True)) as pool:
         assert result(pool, PageContent(URL, RISKY.encode())) is None
     with opened(READING) as pool:
         assert pool.read(raw(RISKY)) == read(RISKY)
-
-
-@slow
-def test_a_text_that_is_too_long_does_not_come_back() -> None:
     with opened(replace(READING, max_text=100)) as pool:
         page = page_of(pool, ARTICLE)
     assert (page.text, page.main, page.unread) == ("", "", "too_large")
+    assert reading("shop.text.extract").can_be_sent
+    assert not reading("__main__.extract").can_be_sent, "no other process can import it"
 
 
 @slow
@@ -158,11 +156,20 @@ def test_a_process_that_an_extractor_forks_holds_up_nobody() -> None:
 
 
 @slow
-def test_a_page_whose_worker_dies_is_tried_once_more(tmp_path: Path) -> None:
+@by_signal
+def test_a_worker_that_dies_or_that_somebody_kills_costs_no_page(tmp_path: Path) -> None:
     with opened(reading()) as pool:
         first = reader_of(pool, "calm")
         assert reader_of(pool, f"die once:{tmp_path}/mark") != first
         assert (pool.replaced, pool.why_replaced) == (1, "died")
+        for order in ("pause", "calm"):  # in the midst of a page, and between two pages
+            killed = reader_of(pool, "calm")
+            future = pool.submit(raw(order)) if order == "pause" else None
+            time.sleep(0.1)
+            os.kill(killed, signal.SIGKILL)
+            time.sleep(0.1)
+            assert isinstance((future or pool.submit(raw(order))).result(60), Page)
+        assert pool.replaced == 3
 
 
 @slow
@@ -181,21 +188,6 @@ def test_a_page_that_takes_too_long_holds_up_no_other_page(tmp_path: Path) -> No
         assert 2 <= time.monotonic() - started < 20
         assert (error.reason, pool.replaced) == ("too_slow", 1)
         assert "more than 2 s" in pool.why_replaced
-
-
-@slow
-@by_signal
-@pytest.mark.parametrize("order", ["pause", "calm"])
-def test_a_worker_that_somebody_kills_costs_no_page(order: str) -> None:
-    with opened(reading()) as pool:
-        killed = reader_of(pool, "calm")
-        future = pool.submit(raw(order)) if order == "pause" else None
-        time.sleep(0.1)
-        os.kill(killed, signal.SIGKILL)
-        time.sleep(0.1)
-        future = future or pool.submit(raw(order))
-        assert isinstance(future.result(60), Page)
-        assert pool.replaced == 1
 
 
 @slow
@@ -293,11 +285,6 @@ def test_a_worker_ends_with_its_parent() -> None:
         child.stdin.close()
         assert child.wait(20) == 0
         assert is_gone(process)
-
-
-def test_options_that_another_process_cannot_import_are_not_sent() -> None:
-    assert not reading("__main__.extract").can_be_sent
-    assert reading("shop.text.extract").can_be_sent
 
 
 @pytest.mark.parametrize(

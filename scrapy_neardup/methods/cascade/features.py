@@ -15,8 +15,8 @@ from scrapy_neardup.text.shingles import jaccard
 class Overlap(NamedTuple):
     """Estimated numbers of common shingles, from min-wise sketches.
 
-    ``ours``: of the new page; ``theirs``: of the earlier page, less what is boilerplate by now; ``whole_in_both``:
-    common ones with boilerplate.
+    ``ours``: of the new page; ``theirs``: of the earlier page, without boilerplate of today; ``whole_in_both``: common
+    ones with boilerplate.
     """
 
     in_both: float
@@ -92,7 +92,7 @@ class Features(NamedTuple):
     smaller: int
 
 
-#: The features that ``explain`` shows, and what their values say; those of the score come first.
+#: The features in the order of ``explain``, with their meanings. The score's come first.
 MEANINGS: Mapping[str, str] = {
     "similarity": "Jaccard similarity of 5-grams",
     "form": "the common text may be a site's template: same site, or unknown site",
@@ -114,9 +114,9 @@ MEANINGS: Mapping[str, str] = {
 def compare(
     new: Sketch, earlier: Sketch, found: Fingerprint, common: Set[int], p: CascadeParameters, *, articles: bool = False
 ) -> Features:
-    """Return the features of a new page, whose fingerprint is ``found``, and an earlier one.
+    """Return the features of a new page with the fingerprint ``found``, and an earlier one.
 
-    ``common`` are keys that are no evidence. ``articles``: the sketches are those of articles, without boilerplate.
+    ``common`` are keys that are no evidence. ``articles``: the sketches hold articles only, without boilerplate.
     """
     whole, site_free = (b"", b"") if articles else (found.whole, found.site_free)
     both = overlap(new, earlier.minwise, earlier.shingles, earlier.whole, whole, p.bits)
@@ -127,15 +127,15 @@ def compare(
         left = max(0.0, new.whole - new.shingles - (whole_in_both - in_both))
         whole_in_both += min(earlier.whole - earlier.shingles, left)
     length, smaller = max(new.shingles, round(theirs)), min(new.shingles, round(theirs))
-    # Below, the pages are no copies whatever their titles say, and looking for words takes most of the time.
+    # Below this similarity pages are no copies under any titles, and the search for words takes most of the time.
     title: TitleWords | None = found.title if in_both >= FIXED.compared * (new.shingles + theirs - in_both) else None
-    gone = title.count_gone(earlier, p.max_title_words) / 2 if title and new.words != earlier.words else 0.0
-    similar_title, other_numbers = _compare_titles(new, earlier, p.max_title_words)
+    gone = title.count_gone(earlier) / 2 if title and new.words != earlier.words else 0.0
+    similar_title, other_numbers = _compare_titles(new, earlier)
     same_title = float(_has_same_title(new, earlier))
     in_form = found.in_form or gone > 0 or same_title > 0 or similar_title < p.retitled or other_numbers
     other_name = False
     if title and length >= FIXED.names_again and (is_one_site or (is_unknown_site and not in_form)):
-        other_name = title.names_another(earlier, p.max_title_words)
+        other_name = title.names_another(earlier)
     form = _form(new, earlier, both.containment, in_form=in_form or other_name)
     # In equal sentences numbers are no evidence: these may be the template, or a footer with an address.
     may_be_reworded = form and title and new.numbers.equals(earlier.numbers)
@@ -171,12 +171,12 @@ def _contained_share(new: Sketch, earlier: Sketch, in_both: float, site_free: by
     return min(1.0, shared / max(1, text.shingles))
 
 
-def _compare_titles(new: Sketch, earlier: Sketch, most: int) -> tuple[float, bool]:
+def _compare_titles(new: Sketch, earlier: Sketch) -> tuple[float, bool]:
     """Return the similarity of the titles, and whether both have numbers, but different ones.
 
     Words count up to the hash that both sketches cover.
     """
-    limit = min(new.word_limit(most), earlier.word_limit(most))
+    limit = min(new.word_limit, earlier.word_limit)
     ours, theirs = ({word for word in page.words if word <= limit} for page in (new, earlier))
     digits = [{word for word in words if word & NUMBER} for words in (ours, theirs)]
     other_numbers = bool(digits[0] and digits[1] and digits[0] != digits[1])
@@ -211,7 +211,7 @@ def _numbers(
 
     Its weight falls from 200 shingles on, to one half at 400. There it stays if the common text may be a template.
     Between sites and under equal titles the numbers then weigh nothing, as a copy may be shortened or have other text
-    around it. ``other_numbers``: the titles give different numbers; then those of a template weigh more.
+    around it. ``other_numbers``: the titles give different numbers; then the numbers of a template weigh more.
     """
     missing = new.numbers.missing_share(earlier.numbers)
     weight = min(1.0, 200 / max(1, length)) if length <= SHORT else form * (1.0 - same_title) / 2

@@ -9,9 +9,17 @@ from typing import ClassVar
 from scrapy_neardup.methods.base import IsCommon, Method, Parameters, nothing_is_common
 from scrapy_neardup.methods.cascade.features import MEANINGS
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
-from scrapy_neardup.methods.cascade.reading import TitleWords, Views, read
+from scrapy_neardup.methods.cascade.reading import CORE_WORDS, TitleWords, Views, read
 from scrapy_neardup.methods.cascade.rules import Bound, PairJudge, score, weights
-from scrapy_neardup.methods.cascade.sketch import Article, Lines, Numbers, Sketch, pack_sketch, sketch_form
+from scrapy_neardup.methods.cascade.sketch import (
+    MAX_SENTENCES,
+    Article,
+    Lines,
+    Numbers,
+    Sketch,
+    pack_sketch,
+    sketch_form,
+)
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
 from scrapy_neardup.text.marking import shared_sentences
 from scrapy_neardup.text.normalize import normalize
@@ -21,14 +29,14 @@ from scrapy_neardup.text.tokens import core_words
 class Cascade(Method):
     """The default method: a coarse filter finds candidates, a fine check decides.
 
-    The idea is that of part 9 of the article 网页文本的排重算法: fingerprints of the core words of title, keywords and
+    The idea comes from part 9 of the article 网页文本的排重算法: fingerprints of the core words of title, keywords and
     description rule out unrelated pages, and fingerprints of parts of the body decide about the rest. Differences:
 
     * Reposts often have another title. So the longest sentences and a few shingles of the body are keys too, and the
       coarse filter misses nothing that the fine check would accept.
     * The article compares segments for equality, and one edited word breaks that. Here a sketch of character n-grams
       estimates similarity and containment.
-    * Sentences that stand on many pages are left out of keys and comparison.
+    * Sentences on many pages are left out of keys and comparison.
     * At middling similarity an edited repost looks like a form filled in for another product. Title words
       (``TitleWords``) and the sites tell them apart: see ``CascadeParameters`` and docs/en/how-it-works/cascade.md.
     * A page from HTML is compared as a whole and by its article. Between sites either may show a copy; within a site
@@ -72,9 +80,9 @@ class Cascade(Method):
             ),
             of_all.minwise,
             # In a short page every word counts.
-            self._all_sentences(found) if of_all.shingles < p.short else _low_halves(of_all.longest[: p.max_sentences]),
-            Numbers.encode(core.own, of_core, of_all.shingles, p.max_numbers),
-            title.encode(p.max_title_words),
+            self._all_sentences(found) if of_all.shingles < p.short else _low_halves(of_all.longest[:MAX_SENTENCES]),
+            Numbers.encode(core.own, of_core, of_all.shingles),
+            title.encode(),
             of_core.ends,
             Lines.encode(text.own, found.headlines) if page.reader else b"",
             Article.encode(of_core) if is_partial else b"",
@@ -110,10 +118,10 @@ class Cascade(Method):
         about = (*(page.keywords if "keywords" in families else ()), page.description * ("description" in families))
         text = normalize(" ".join(about), simplified=self.parameters.simplified)
         keys = self._core_key("title", found.title_core) if "title" in families else []
-        return keys + self._core_key("about", core_words(text, self.parameters.core_words))
+        return keys + self._core_key("about", core_words(text, CORE_WORDS))
 
     def _core_key(self, family: str, core: list[str]) -> list[int]:
-        """Return the key of the core words; one word alone says too little."""
+        """Return the key of the core words; a single word says too little."""
         return [self.hashes.place(f"{family} {' '.join(sorted(core))}")] if len(core) > 1 else []
 
     def may_be_alike(self, new: Fingerprint, old: bytes) -> bool:
@@ -164,7 +172,8 @@ class Cascade(Method):
         p = self.parameters
         return shared_sentences(
             page.text,
-            lambda sentence: self.hashes.short(sentence) in known,
+            self.hashes.shorts,
+            known,
             p.min_sentence,
             limit,
             simplified=p.simplified,

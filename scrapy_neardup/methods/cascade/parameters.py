@@ -26,11 +26,8 @@ class CascadeParameters(Parameters):
 
     method: ClassVar[str] = "cascade"
 
-    #: What makes keys: some of ``title``, ``keywords``, ``description``, ``sentences``, ``shingles``.
+    #: The parts of a page with keys: some of ``title``, ``keywords``, ``description``, ``sentences``, ``shingles``.
     keys: str = names(",".join(_FAMILIES), *_FAMILIES)
-    #: The number of core words of the title that make a key. As many core words of keywords and description make
-    #: another key.
-    core_words: int = whole(4, 1, 4096)
     #: The number of longest sentences of the body that are keys.
     sentence_keys: int = whole(2, 1, 64)
     #: The fewest letters of a sentence.
@@ -41,20 +38,12 @@ class CascadeParameters(Parameters):
     key_shingle: int = whole(10, 1, 4096)
     #: The same for languages with spaces between words, where ten letters are only two words.
     key_shingle_spaced: int = whole(24, 1, 4096)
-    #: The fewest letters of a line that is counted. A line that many pages share is left out.
-    min_counted: int = whole(6, 1, 4096)
     #: The length of a shingle that is compared.
     shingle: int = whole(5, 1, 4096)
     #: The number of bins of the sketch of shingles.
     bins: int = option(512, 64, 128, 256, 512, 1024, 2048, 4096)
     #: The number of bits of each bin.
     bits: int = option(2, 1, 2, 4, 8)
-    #: The number of sentences in the sketch.
-    max_sentences: int = whole(3, 1, 255)
-    #: The number of numbers in the sketch.
-    max_numbers: int = whole(12, 1, 255)
-    #: The number of title words in the sketch.
-    max_title_words: int = whole(16, 1, 255)
     #: From this similarity on, a copy of a copy is a copy of the original, and boilerplate matters less (``least``).
     certain: float = decides(number(0.76))
     #: The score that makes a copy. The score is the similarity plus and minus the weights below.
@@ -79,7 +68,7 @@ class CascadeParameters(Parameters):
     #: every sentence of the other. Between sites it is enough if no title word is gone.
     short: int = whole(120, 1, 4096)
     #: Short texts that may be of one site are also copies above this similarity, if no title word is gone and both give
-    #: the same numbers. 1 means never: then each sentence of one must stand in the other.
+    #: the same numbers. 1 means never: then each sentence of one must be in the other.
     short_certain: float = decides(number(1.0))
     #: The containment from which a page that is no copy is an excerpt.
     excerpt: float = decides(number(0.8))
@@ -116,9 +105,9 @@ class FixedThresholds(NamedTuple):
     for_containment: float = 0.12
     #: Share of the earlier sketch that must not be boilerplate by now: with less the estimate is too uncertain.
     enough_left: float = 0.5
-    #: Similarity: two articles less alike are no copies, whatever stands around them.
+    #: Similarity: two articles less alike are no copies, however similar the text around them is.
     articles_apart: float = 0.3
-    #: Different shingles of an article whose letters alone are evidence.
+    #: Different shingles from which the letters of an article are enough evidence.
     least_article: int = 40
     #: Shares of a page that an earlier one of another site must contain: if the titles may be of one article or the
     #: text is short (then a source line weighs much), and otherwise. Nobody can have an article dropped with less, and
@@ -135,8 +124,8 @@ class FixedThresholds(NamedTuple):
     other_notice: float = 0.25
     #: Similarity from which pages of one site are one advert, although their titles name other things.
     one_advert: float = 0.94
-    #: Similarity from which two short texts of one site under one headline are one, edited. A headline is a title with
-    #: so many words in common, and so many of them told by both texts.
+    #: Similarity from which two short texts of one site under one headline are one, edited. Headlines
+    #: have so many words in common, and both texts have so many of these.
     one_headline: float = 0.62
     headline_words: int = 5
     headline_told: int = 3

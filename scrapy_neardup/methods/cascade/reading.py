@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
-from scrapy_neardup.methods.cascade.sketch import FIRST, IN_TEXT, LAST, NUMBER, Sketch
+from scrapy_neardup.methods.cascade.sketch import FIRST, IN_TEXT, LAST, MAX_WORDS, NUMBER, Sketch
 from scrapy_neardup.model import Page
 from scrapy_neardup.text.characters import has_unspaced
 from scrapy_neardup.text.normalize import letters, normalize
@@ -27,10 +27,14 @@ from scrapy_neardup.text.tokens import has_spaced_word, spaced_words, words_and_
 _NONE: frozenset[int] = frozenset()
 #: Distinguishes a part of a title from the same line in a text.
 _TITLE_PART = "title "
-#: Readers that find quotes by markup; otherwise the text alone shows them.
+#: Readers that find quotes by markup. Without markup only the text shows them.
 _HTML_READERS = ("article", "prose")
 #: Lines counted at each end of a page, where boilerplate stands. A list of 100,000 lines must not flood the counts.
 _ENDS = 128
+#: The fewest letters of a line that is counted. A line that many pages share is left out.
+_MIN_COUNTED = 6
+#: Core words of the title that make a key. As many core words of keywords and description make another key.
+CORE_WORDS = 4
 #: Largest share of the letters for an article to be compared apart from the whole text.
 _PART = 0.95
 
@@ -85,22 +89,22 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     lines = page.headline.split("\n") if page.headline else []
     titles = [*parts, *(_TITLE_PART + letters(_normalize(line, p)) for line in lines if line)]
     title = title_letters.get(longest_part(of_title), "")
-    number = url_number(page.url) if page.site else ""
+    number = (url_number(page.url) or url_number(page.canonical)) if page.site else ""
     *of_titles, title_hash, site_hash, number_hash = hashes.shorts((*titles, title, page.site, number))
     # Pages read from HTML need every line and headline, to tell template from article.
-    counted = _countable(of_titles, whole.line_hashes(0 if page.reader else p.min_counted))
+    counted = _countable(of_titles, whole.line_hashes(0 if page.reader else _MIN_COUNTED))
     common = counted[is_common(counted)]
     boilerplate = of_site = _NONE
     own_titles, own_parts = titles, [*parts.values()]
     if len(common):
-        boilerplate = frozenset(common.tolist()) & {*of_titles, *whole.line_hashes(p.min_counted).tolist()}
+        boilerplate = frozenset(common.tolist()) & {*of_titles, *whole.line_hashes(_MIN_COUNTED).tolist()}
         of_site = boilerplate.intersection(common[is_own(common)].tolist())
         own_titles = [line for line, one in zip(titles, of_titles, strict=True) if one not in boilerplate]
         own_parts = [parts[line] for line in dict.fromkeys(own_titles) if line in parts] or own_parts
-    title_words, title_core = words_and_core(spelt.get(longest_part(own_parts), ""), p.core_words)
+    title_words, title_core = words_and_core(spelt.get(longest_part(own_parts), ""), CORE_WORDS)
     if not page.reader and len(own_parts) > 1:
         # Another part of an item's title may name a product. In HTML it is the name of the site.
-        title_words, _ = words_and_core(" ".join(spelt[part] for part in own_parts), p.core_words)
+        title_words, _ = words_and_core(" ".join(spelt[part] for part in own_parts), CORE_WORDS)
 
     def view(text: SegmentedText) -> View:
         own = text.without(boilerplate) if boilerplate else text
@@ -114,7 +118,7 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
         number_hash=number_hash if number else 0,
         title=title_words,
         title_core=title_core,
-        # A headline of marks alone would be equal on all pages with one.
+        # A headline without letters would be equal on all pages with one.
         headlines=[line for line in own_titles if line != _TITLE_PART],
         headings=_headings(page, of_title, p, hashes),
         all=all,
@@ -126,7 +130,7 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
 
 
 def _countable(titles: list[int], lines: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
-    """Return the hashes of the titles, and those of the lines of both ends."""
+    """Return the hashes of the titles and of the lines of both ends."""
     if len(lines) > 2 * _ENDS:
         lines = np.concatenate((lines[:_ENDS], lines[-_ENDS:]))
     return np.frombuffer(array("I", titles).tobytes() + lines.tobytes(), np.uint32)  # faster than arrays of numpy
@@ -194,7 +198,7 @@ class TitleWords:
         self._words = list(title)
         self._own = own
 
-    def encode(self, most: int) -> bytes:
+    def encode(self, most: int = MAX_WORDS) -> bytes:
         """Pack the words for a sketch, three bytes each; of more than ``most`` those with the smallest hashes."""
         packed = self._own.pack_words(self._words, _HASH, IN_TEXT, _LENGTHS[-1], most)
         if packed is None:
@@ -224,24 +228,24 @@ class TitleWords:
             found[hashes.gram(word) & _HASH] = word
         return dict(sorted(found.items()))
 
-    def count_gone(self, old: Sketch, most: int) -> int:
+    def count_gone(self, old: Sketch) -> int:
         """Return for how many of the two pages (0 to 2) a title word in its text is missing in the other page.
 
-        ``most``: title words that a sketch keeps. Words that a longer earlier title may have lost are not missing. The
-        earlier text is known by the order of its sentences: it has a word if it has a sentence with the word.
+        Words that a longer earlier title may have lost are not missing. The earlier text is known by the order of its
+        sentences: it has a word if it has a sentence with the word.
         """
-        return int(not self._has_words(old.words_in_text - self._title.keys())) + int(self._has_new_word(old, most))
+        return int(not self._has_words(old.words_in_text - self._title.keys())) + int(self._has_new_word(old))
 
-    def names_another(self, old: Sketch, most: int) -> bool:
-        """Whether each title has a word that is nowhere in the other page, neither in the title nor in the text.
+    def names_another(self, old: Sketch) -> bool:
+        """Whether each title has a word that is nowhere in the other page: not in its title and not in its text.
 
-        A word that is not in its own text counts too: then the title alone names the thing.
+        A word that is not in its own text counts too: then only the title names the thing.
         """
         if self._has_words(old.words - self._title.keys()):
             return False
-        limit = old.word_limit(most)
+        limit = old.word_limit
         ours = [word for hashed, word in self._title.items() if hashed <= limit and hashed not in old.words]
-        return not all(map(self._mark, ours)) or self._has_new_word(old, most)
+        return not all(map(self._mark, ours)) or self._has_new_word(old)
 
     def count_new_numbers(self, old: Sketch) -> int:
         """Count the different numbers in kept sentences that the earlier page lacks."""
@@ -256,9 +260,9 @@ class TitleWords:
         """Return the letters of the kept sentences with these hashes that have numbers."""
         return [line for hashed, _, line in self._end_sentences if hashed in sentences and digits(line)]
 
-    def _has_new_word(self, old: Sketch, most: int) -> bool:
+    def _has_new_word(self, old: Sketch) -> bool:
         """Whether a title word occurs only in kept sentences that the earlier page lacks."""
-        limit = old.word_limit(most)
+        limit = old.word_limit
         around = (
             self._sentences_with(word)
             for hashed, word in self._title.items()

@@ -72,7 +72,7 @@ class PairJudge:
 
     @property
     def is_equal(self) -> bool:
-        """Whether equality alone makes a copy: not of an article that is a small part of its page."""
+        """Whether equal letters are enough for a copy. They are not if the article is a small part of its page."""
         article = self.new.article
         return self.same_article and (article is None or article.shingles >= FIXED.least_article)
 
@@ -84,7 +84,7 @@ class PairJudge:
     @property
     def has_new_numbers(self) -> bool:
         """Whether the new text has a number that the earlier one lacks."""
-        return self.new.numbers.adds_to(self.earlier.numbers, self.parameters.max_numbers)
+        return self.new.numbers.adds_to(self.earlier.numbers)
 
     @property
     def is_short(self) -> bool:
@@ -93,7 +93,7 @@ class PairJudge:
 
     @property
     def is_certain(self) -> bool:
-        """Whether a copy of this pair is so close that it is also a copy of what the earlier page was copied from."""
+        """Whether the new page is close enough to be also a copy of the earlier page's original."""
         return self.is_equal or self.is_short or self.features.similarity >= self.parameters.certain
 
     @cached_property
@@ -135,8 +135,8 @@ class PairJudge:
     def is_minor_update(self) -> bool:
         """Whether the new page changes only a few letters of the earlier one, the delivered version of the same URL.
 
-        Both have one title. Of a short text all numbers are the same. In a longer text others may stand in short lines:
-        a counter, a date.
+        Both have one title. Of a short text all numbers are the same. A longer text may have others in short lines: a
+        counter, a date.
         """
         new, earlier, title = self.new, self.earlier, self._fingerprint.title
         if title is None or new.title != earlier.title or self.has_grown():
@@ -161,7 +161,7 @@ class PairJudge:
     def has_grown(self) -> bool:
         """Whether the new text contains the earlier one and more. The articles are not compared here.
 
-        A thread grows so if its first post counts as the article. New teasers alone do not count.
+        A thread grows so if its first post counts as the article. New teasers do not count.
         """
         longer = self.new.whole > FIXED.grown * self.earlier.whole
         return longer and self.texts.whole_containment >= self.parameters.excerpt
@@ -199,7 +199,7 @@ def _has_little_left(pair: PairJudge) -> Decision | None:
 
 
 def _have_moved(pair: PairJudge) -> Decision | None:
-    """Pages whose URLs have one number are one article, if the earlier one contains most of the new one.
+    """Pages with one number in their URLs are one article, if the earlier one contains most of the new one.
 
     An editor changed the title, and with it the words of the URL. Another number in text or title is news. On a
     catalogue the variants of a product may share the number.
@@ -235,7 +235,7 @@ def _are_short(pair: PairJudge) -> Decision | None:
 
 
 def _have_one_headline(pair: PairJudge) -> bool:
-    """Whether the titles are alike, and say what both texts say: a form has a short title that fits any content."""
+    """Whether the titles are alike, long, and repeated by both texts. A form has a short title for any content."""
     new, earlier, features = pair.new, pair.earlier, pair.features
     is_alike = features.title >= FIXED.titles_alike and not features.title_numbers
     is_told = len(new.words_in_text & earlier.words_in_text) >= FIXED.headline_told

@@ -25,11 +25,11 @@ class Headlines(Enum):
 class Ruling(Enum):
     """What two pages of one site may be."""
 
-    #: Copies, whatever their similarity.
+    #: Copies of any similarity.
     COPY = "copy"
     #: Undecided: copies if they are similar.
     OPEN = "open"
-    #: No copies, whatever their similarity.
+    #: No copies, however similar.
     DIFFERENT = "different"
 
 

@@ -17,8 +17,8 @@ _MAX_HEADLINES = 8
 _MAX_LETTERS = 255
 #: Most shingles of a short text.
 SHORT = 400
-#: Most numbers of a longer text: with their sum the count must fit a byte.
-_MAX_NUMBERS = 254
+#: Most long sentences, numbers and title words.
+MAX_SENTENCES, MAX_NUMBERS, MAX_WORDS = 3, 12, 16
 #: Sentences in the order of a page: so many from its beginning, and from its end.
 FIRST, LAST = 16, 8
 #: Sentences with which a page opens.
@@ -35,7 +35,7 @@ class Lines:
     """A sample of a page's lines, and its headlines; they tell pages of one site apart.
 
     Pages of one site share its template, so lines and headlines that differ are the better evidence. The sample has the
-    smallest fingerprints, so that two pages sample the same lines (bottom-k sketch, Cohen and Kaplan 2007).
+    smallest fingerprints, so two pages sample the same lines (bottom-k sketch, Cohen and Kaplan 2007).
 
     ``lines``: 32-bit fingerprint to letters (at most 255); ``headlines``: fingerprints of title and h1. Packed,
     big-endian: B number of headlines · B of lines · I per headline · I per line · B letters per line.
@@ -82,11 +82,11 @@ class Numbers(NamedTuple):
     is_long: bool = False
 
     @staticmethod
-    def encode(own: SegmentedText, sketch: TextSketch, shingles: int, most: int) -> bytes:
-        """Pack the numbers of a text, ``most`` of a short one; the judged text has so many different shingles."""
+    def encode(own: SegmentedText, sketch: TextSketch, shingles: int) -> bytes:
+        """Pack the numbers of a text; the judged text has so many different shingles."""
         if shingles > SHORT:
             return sketch.numbers
-        smallest = sorted((own.hashes.of(one), one.isdigit()) for one in set(numbers(own.text)))[:most]
+        smallest = sorted((own.hashes.of(one), one.isdigit()) for one in set(numbers(own.text)))[:MAX_NUMBERS]
         found = {whole & 0xFFFE | digits for whole, digits in smallest}  # the lowest bit marks those in digits
         return struct.pack(f">{len(found)}H", *sorted(found))
 
@@ -101,14 +101,11 @@ class Numbers(NamedTuple):
         """Whether two longer texts have the same numbers, and enough of them to matter."""
         return self.is_long and len(self.some) >= FIXED.few_numbers and self == other
 
-    def adds_to(self, other: Numbers, most: int) -> bool:
-        """Whether there is a number that the other text lacks; a longer text keeps ``most`` numbers.
-
-        Numbers of a short and a longer text cannot be compared, so they may.
-        """
+    def adds_to(self, other: Numbers) -> bool:
+        """Whether there is a number that the other text lacks; of a short and a longer text nobody knows."""
         if self.is_long != other.is_long:
             return True
-        known = max(other.some) if len(other.some) >= most else 2**16
+        known = max(other.some) if len(other.some) >= MAX_NUMBERS else 2**16
         return any(one <= known for one in self.some - other.some)
 
     def missing_share(self, other: Numbers) -> float:
@@ -133,7 +130,7 @@ class Article(NamedTuple):
 
     @staticmethod
     def encode(sketch: TextSketch) -> bytes:
-        """Pack what is needed of a text's sketch."""
+        """Pack the two parts from a text's sketch."""
         return struct.pack(">I", sketch.shingles) + sketch.minwise
 
     @classmethod
@@ -175,15 +172,16 @@ class Sketch:
     article: Article | None = None
 
     def article_view(self) -> Sketch:
-        """Return the sketch of the article alone, or of all text if there is no article."""
+        """Return the sketch of the article, or of all text without one."""
         if self.article is None:
             return self
         count = self.article.shingles
         return replace(self, whole=count, shingles=count, minwise=self.article.minwise)
 
-    def word_limit(self, most: int) -> int:
-        """Return the largest hash of a complete part of ``words``, if ``most`` words are kept."""
-        return max(self.words) if len(self.words) >= most else _LARGEST_WORD
+    @property
+    def word_limit(self) -> int:
+        """The sketch has every title word with a hash up to this one."""
+        return max(self.words) if len(self.words) >= MAX_WORDS else _LARGEST_WORD
 
     def opens_like(self, other: Sketch) -> bool:
         """Whether an opening sentence of either page is in the other."""
@@ -238,5 +236,5 @@ def sketch_form(p: CascadeParameters) -> SketchForm:
     return SketchForm(
         *(p.shingle, p.bins, p.bits),
         *(p.key_shingle, p.key_shingle_spaced, p.shingle_keys),
-        *(p.min_sentence, max(p.sentence_keys, p.max_sentences), min(p.max_numbers, _MAX_NUMBERS), FIRST, LAST),
+        *(p.min_sentence, max(p.sentence_keys, MAX_SENTENCES), MAX_NUMBERS, FIRST, LAST),
     )

@@ -1,7 +1,7 @@
-"""The common part of the published methods, so that each holds only its own idea.
+"""The common part of the published methods; each of them holds only its own idea.
 
 Their sketches begin with a head: fingerprints of body and title, which show exact copies, and of the longest sentences,
-so that every method can show common passages.
+by which every method can show common passages.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class PublishedMethod(Method):
 
     def _evidence(self, text: Text) -> list[int]:
         """Return 32-bit fingerprints of sentences that can be shown."""
-        return [self.hashes.short(one) for one in longest_sentences(text.body, _MIN_SENTENCE, _EVIDENCE)]
+        return self.hashes.shorts(longest_sentences(text.body, _MIN_SENTENCE, _EVIDENCE))
 
     def fingerprint(self, page: Page) -> Fingerprint:
         simplified = self.parameters.simplified
@@ -98,7 +98,8 @@ class PublishedMethod(Method):
         known = struct.unpack_from(f">{_HEAD.unpack_from(old)[2]}I", old, _HEAD.size)
         return shared_sentences(
             page.text,
-            lambda sentence: self.hashes.short(sentence) in known,
+            self.hashes.shorts,
+            known,
             _MIN_SENTENCE,
             limit,
             simplified=self.parameters.simplified,
@@ -121,7 +122,7 @@ def unpack_hashes(packed: bytes) -> tuple[int, ...]:
 
 
 def equal_hashes(one: bytes, other: bytes, common: Set[int], needed: int) -> Agreement:
-    """Compare two signatures that are sets of 8-byte hashes, without those whose keys are ``common``.
+    """Compare two signatures that are sets of 8-byte hashes, without those with ``common`` keys.
 
     The similarity is the share of common hashes in the larger set. Duplicates have ``needed`` in common, or all if they
     have fewer.

@@ -213,7 +213,7 @@ def _band(path: str, low: float, high: float) -> frozenset[str]:
 
 
 def _thin(hashes: npt.NDArray[np.uint64], copies: int, thin: float) -> list[npt.NDArray[np.bool_]]:
-    """Return the terms that each copy keeps: those whose hash, mixed with its number, exceeds the share."""
+    """Return the terms that each copy keeps: the hash of each, mixed with the copy's number, exceeds the share."""
     numbers = mix64(np.arange(1, copies + 1, dtype=np.uint64))
     return list(mix64(hashes ^ numbers[:, None]) >= np.uint64(int(thin * 2**64)))
 
@@ -286,7 +286,7 @@ class Keywords(PublishedMethod):
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
         """One key per rule; the signature has all hashes (8 bytes, 0 for none) and the weights (4 bytes each).
 
-        Weights are in order of the keywords' characters, so that they match in equal sets.
+        Weights are in order of the keywords' characters, because equal sets must match.
         """
         counts = word_counts(text.body, self.parameters.stop_words)
         top = keywords(counts, self.parameters.n)

@@ -116,10 +116,11 @@ class SimHash(PublishedMethod):
         similarity = _equal_share(one, other)
         return Agreement(similarity, similarity >= 1.0 - self.parameters.distance / _BITS)
 
-    def _features(self, text: Text) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64] | None]:
+    def _features(self, text: Text) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         p = self.parameters
         if p.features == "characters":
-            return shingles(text.letters, p.n, self.hashes), None
+            grams = shingles(text.letters, p.n, self.hashes)
+            return grams, np.ones(len(grams), np.int64)
         weights = word_counts(text.body, p.stop_words)
         if p.features == "tfidf":
             idf = read_lexicon(p.lexicon).weight

@@ -1,0 +1,149 @@
+"""How an item finds its visit again, whatever other pipelines make of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextvars import copy_context
+from functools import partial
+from typing import Any
+
+import pytest
+from scrapy import Request
+from scrapy.http import HtmlResponse, Response
+from twisted.python.failure import Failure
+
+from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, visit_of
+from scrapy_neardup.crawl.visits import Tickets, Visit, end_ticket, use_ticket
+from scrapy_neardup.page.source import PageResponse
+
+URL = "http://a.example/1"
+
+
+def in_a_chain(*steps: Callable[[], Any]) -> list[Any]:
+    """Run what happens to one item, in a context of its own as Scrapy does."""
+    return copy_context().run(lambda: [step() for step in steps])
+
+
+def test_an_object_that_was_announced_for_several_visits_has_them_in_turn() -> None:
+    """Though another pipeline may replace it between the steps."""
+    tickets, item, visits = Tickets(), {"same": "object"}, [Visit(PageResponse(URL, b"")) for _ in range(3)]
+    for one in visits:
+        tickets.announce(item, one)
+    found = [in_a_chain(partial(tickets.issue, item), use_ticket)[1].visit for _ in range(4)]
+    assert found[:3] == visits
+    assert found[3] not in visits
+
+
+def test_the_end_of_an_item_is_seen_once_also_if_an_earlier_pipeline_drops_it() -> None:
+    ticket, *ends = in_a_chain(use_ticket, end_ticket, end_ticket)
+    assert ends == [ticket, None]
+    _, dropped = in_a_chain(partial(Tickets().issue, {}), end_ticket)
+    assert dropped.page is None
+    assert in_a_chain(end_ticket) == [None]
+
+
+async def output_of(response: Any, *output: Any) -> list[tuple[Any, Visit | None]]:
+    """What comes of a callback's output, in its order, each with the visit as the first pipeline would find it."""
+    middleware, found = NearDupSpiderMiddleware(), list[tuple[Any, Visit | None]]()
+
+    async def result() -> AsyncIterator[Any]:
+        for one in output:
+            if isinstance(one, Exception):
+                raise one
+            yield one
+
+    try:
+        async for one in middleware.process_spider_output(response, result()):
+            _, ticket = in_a_chain(partial(middleware.tickets.issue, one), use_ticket)
+            visit = ticket.visit if ticket.visit.served is not None else None
+            found.append((one, visit))
+            if visit is not None:
+                many = sum(isinstance(one, (dict, Exception)) for one in output)
+                assert visit.items.are_several == (many > 1), "it is known whether there might be more"
+    except ZeroDivisionError:
+        found.append(("failed", None))
+    return found
+
+
+async def test_all_items_of_a_response_share_one_visit_and_requests_have_none() -> None:
+    request, one, other = Request(URL), {"n": 1}, {"n": 2}
+    found = await output_of(HtmlResponse(URL, body=b"<p>"), one, request, None, other)
+    (visit,) = {id(visit): visit for _, visit in found if visit}.values()
+    assert found == [(request, None), (None, None), (one, visit), (other, visit)]
+    assert visit.items.announced == 2
+
+
+@pytest.mark.parametrize("many", [1, 2, 3])
+@pytest.mark.parametrize("fails", [False, True])
+async def test_no_item_is_lost_whether_others_come_or_the_callback_fails(many: int, fails: bool) -> None:
+    items = [{"n": number} for number in range(many)]
+    found = await output_of(HtmlResponse(URL, body=b"<p>"), *items, *([ZeroDivisionError()] if fails else []))
+    assert [one for one, _ in found] == [*items, *(["failed"] if fails else [])]
+
+
+async def test_items_without_url_wait_until_another_one_has_the_url_of_the_response() -> None:
+    """Else the first of them would be judged under that URL."""
+    items = [{"text": "One."}, {"text": "Two.", "url": "http://a.example/2"}, {"text": "Three.", "url": URL}, {"n": 4}]
+    middleware, claimed = NearDupSpiderMiddleware(), list[bool]()
+
+    async def result() -> AsyncIterator[Any]:
+        for item in items:
+            yield item
+
+    async for one in middleware.process_spider_output(HtmlResponse(URL, body=b"<p>"), result()):
+        middleware.tickets.issue(one)
+        claimed.append(use_ticket().visit.is_claimed)
+    assert claimed == [True] * 4
+
+
+async def test_a_page_may_have_more_items_until_its_callback_has_ended() -> None:
+    middleware, complete = NearDupSpiderMiddleware(), list[bool]()
+
+    async def result() -> AsyncIterator[Any]:
+        for number in range(3):
+            yield {"url": f"http://a.example/{number}"}
+
+    async for one in middleware.process_spider_output(HtmlResponse(URL, body=b"<p>"), result()):
+        middleware.tickets.issue(one)
+        visit = use_ticket().visit
+        complete.append(visit.items.is_complete)
+    assert (complete, visit.items.is_complete) == ([False] * 3, True)
+
+
+async def test_the_item_of_an_errback_has_no_response() -> None:
+    failure = Failure(OSError("refused"))  # type: ignore[no-untyped-call]
+    assert await output_of(failure, {"n": 1}) == [({"n": 1}, None)]
+
+
+def request(url: str = URL, **meta: Any) -> Request:
+    return Request(url, meta=meta)
+
+
+ALIASES = frozenset(("http://b.example/", "http://c.example/"))
+
+
+@pytest.mark.parametrize(
+    ("response", "served", "opted_out"),
+    [
+        (HtmlResponse(URL, body=b"<p>"), PageResponse(URL, b"<p>"), False),
+        (Response(URL, body=b"%PDF"), PageResponse(URL, b"%PDF", is_text=False), False),
+        (
+            HtmlResponse(URL, status=404, headers={"Content-Type": "text/html; charset=gbk"}),
+            PageResponse(URL, b"", 404, "text/html; charset=gbk"),
+            False,
+        ),
+        (
+            HtmlResponse(URL, request=request("http://b.example/", redirect_urls=["http://c.example/"])),
+            PageResponse(URL, b"", aliases=ALIASES),
+            False,
+        ),
+        (HtmlResponse(URL, request=request(neardup=False)), PageResponse(URL, b"", aliases=frozenset((URL,))), True),
+        (HtmlResponse(URL, request=request(neardup=0)), PageResponse(URL, b"", aliases=frozenset((URL,))), False),
+    ],
+)
+def test_a_visit_holds_what_has_to_be_known_of_a_response(
+    response: Response, served: PageResponse, opted_out: bool
+) -> None:
+    found = visit_of(response)
+    assert (found.served, found.opted_out) == (served, opted_out)
+    assert (found.pages, found.unnamed, found.items.announced) == ({}, 0, 0)
