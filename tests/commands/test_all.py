@@ -22,7 +22,6 @@ from tests.cli import Invoke, run
 #: Each command for an existing state, with arguments that are right.
 COMMANDS = {
     "check": [],
-    "compact": [],
     "compare": [PEAR, BREAD],
     "copy": [BREAD, PEAR],
     "dropped": [],
