@@ -27,6 +27,7 @@ from scrapy_neardup.files.compression import PACKINGS
 from scrapy_neardup.files.writers import WRITERS
 from scrapy_neardup.methods import METHODS, Method
 from scrapy_neardup.model import Kind, Likeness, Match
+from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import SETTINGS, Config
 
 DOCS = Path(__file__).parents[1]
@@ -37,15 +38,16 @@ ENVIRONMENT = {"NEARDUP_PURE", "NEARDUP_TEST_BROWSER"}
 class Catalogue:
     """Descriptions in the language of a page; ``asked`` collects every English text that was asked for."""
 
-    def __init__(self, texts: Mapping[str, str]) -> None:
+    def __init__(self, texts: Mapping[str, str], language: str = "en") -> None:
         self.texts = texts
+        self.language = language
         self.asked: dict[str, None] = {}
 
     @classmethod
     def of(cls, language: str) -> Catalogue:
         """The catalogue of a language: ``docs/LANGUAGE/reference.json``, empty for English."""
         path = DOCS / language / "reference.json"
-        return cls(json.loads(path.read_text(encoding="utf-8")) if path.exists() else {})
+        return cls(json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}, language)
 
     def __call__(self, text: str) -> str:
         """A description; its key is the English text with single spaces."""
@@ -173,10 +175,9 @@ def kinds_section(words: Catalogue) -> str:
 
 
 def reasons_section(words: Catalogue) -> str:
-    """Why pages are not judged."""
-    return _table(
-        (words("Reason"), words("Meaning")), [(f"`{one}`", words(text)) for one, text in errors.REASONS.items()]
-    )
+    """Why pages are not judged, in the words of the report."""
+    said = Words(words.language)
+    return _table((words("Reason"), words("Meaning")), [(f"`{one}`", said(f"reason.{one}")) for one in errors.REASONS])
 
 
 def exit_codes_section(words: Catalogue) -> str:

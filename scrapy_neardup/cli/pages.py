@@ -12,7 +12,7 @@ from textwrap import indent
 from scrapy_neardup.cli.command import JSON, STATE, command, option
 from scrapy_neardup.cli.opening import snapshot_if_exists
 from scrapy_neardup.cli.output import BRACKETS, format_data, format_parts, present, to_line
-from scrapy_neardup.errors import NearDupError, PageError
+from scrapy_neardup.errors import REASONS, NearDupError, PageError
 from scrapy_neardup.files import STDIN
 from scrapy_neardup.inspect import as_data
 from scrapy_neardup.inspect.extraction import ExtractedPage, inspect_extraction
@@ -22,7 +22,6 @@ from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.page.reading import LineRole
 from scrapy_neardup.page.source import PageResponse
 from scrapy_neardup.page.urls import site_of
-from scrapy_neardup.report.words import ENGLISH
 from scrapy_neardup.settings import Config
 from scrapy_neardup.text.marking import Mark, Part
 from scrapy_neardup.untrusted import one_line
@@ -168,7 +167,7 @@ def _read_source(source: str, url: str) -> PageResponse:
 
 def _page_lines(found: ExtractedPage) -> Iterator[str]:
     yield to_line(found.url) or "standard input"
-    data = {**as_data(found), "judged": "yes" if found.judged else f"no: {ENGLISH(f'reason.{found.reason}')}"}
+    data = {**as_data(found), "judged": "no: " + REASONS[found.reason] if found.reason else "yes"}
     yield format_data(data, "url", "text", "main", "lines", indent="  ")
     for one in found.lines:
         pages = f" (on {one.pages:,} pages)" if one.pages else ""

@@ -59,10 +59,6 @@ _OVERWRITES = (
 End = Literal["scraped", "dropped", "failed"]
 
 
-class NotWritten(Exception):
-    """The feed of this name could not write an item; ``__cause__`` is its error."""
-
-
 class Delivery:
     """Follows each item to its end, then commits, rolls back or seals the page of the item.
 
@@ -119,21 +115,8 @@ class Delivery:
     # Items
 
     def _item_scraped(self, item: Any, spider: Spider) -> None:
-        try:
-            feeds = self.export(item, spider)
-        except NotWritten as error:  # raised further, Scrapy would blame this package
-            cause = error.__cause__
-            logger.error(
-                "The feed %s could not write an item (%s: %s). Its page does not count and is judged again when it "
-                "comes again; other feeds then have it twice. Check the feed, or what it cannot write in such items.",
-                error,
-                type(cause).__name__,
-                cause,
-                exc_info=cause if self._notes.mark_logged("feed") else None,
-            )
-            self._end_item("failed")
-        else:
-            self._end_item("scraped", feeds)
+        feeds, is_written = self.export(item, spider)
+        self._end_item("scraped" if is_written else "failed", feeds)
 
     def _item_dropped(self) -> None:
         self._end_item("dropped")
@@ -202,31 +185,38 @@ class Delivery:
                 self._notes.count(stats.OVERWRITTEN)
                 logger.warning(_OVERWRITES, feed.name, self._known_pages)
 
-    def export(self, item: Any, spider: Spider) -> Set[Awaited]:
-        """Have every feed that takes the item write it, and return these feeds. A full batch may be stored by then.
+    def export(self, item: Any, spider: Spider) -> tuple[Set[Awaited], bool]:
+        """Have every feed that takes the item write it. A full batch may be stored by then.
 
-        Each feed gets it separately: if one fails, the next ones get it all the same. Then raises NotWritten for the
-        first feed that failed.
+        Each feed gets it separately: if one fails, the next ones get it all the same. Returns the feeds that wrote it,
+        and whether none has failed.
         """
         if (exporter := self._exporter) is None:
-            return frozenset()
+            return frozenset(), True
         self._watch_feeds()
         writers: set[Awaited] = set()
         slots: list[FeedSlot] = []
-        failure: tuple[str, Exception] | None = None
+        is_written = True
         for slot, feed in self._open.items():
             count, exporter.slots = slot.itemcount, [slot]
             try:
                 exporter.item_scraped(item, spider)
-            except Exception as error:  # a feed may raise anything
-                failure = failure or (feed.name, error)
+            except Exception as error:  # raised further, Scrapy would blame this package
+                is_written = False
+                logger.error(
+                    "The feed %s could not write an item (%s: %s). Its page does not count and is judged again when it "
+                    "comes again; other feeds then have it twice. Check the feed, or what it cannot write in such "
+                    "items.",
+                    feed.name,
+                    type(error).__name__,
+                    error,
+                    exc_info=self._notes.mark_logged("feed"),
+                )
             if slot.itemcount > count:
                 writers.add(feed)
             slots += exporter.slots
         exporter.slots = slots
-        if failure:
-            raise NotWritten(failure[0]) from failure[1]
-        return writers
+        return writers, is_written
 
     def _watch_feeds(self) -> None:
         slots = self._exporter.slots if self._exporter is not None else ()

@@ -6,13 +6,12 @@ from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any
 
-from scrapy_neardup.errors import AnyReason
+from scrapy_neardup.errors import REASONS, AnyReason
 from scrapy_neardup.inspect.pages import NearMiss, inspect_near_miss
 from scrapy_neardup.inspect.sources import Side, fingerprint_page
 from scrapy_neardup.judge.matching import candidates, filed_fingerprint, may_decide
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Verdict
-from scrapy_neardup.report.words import ENGLISH
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters, sentence_letters
@@ -95,12 +94,12 @@ def inspect_pair(
         verdict = _make_verdict(comparison, config.also_copies)
         sentence = _describe(verdict, comparison)
     else:
-        why = "; ".join(
-            f"{name}: {ENGLISH(f'reason.{reason}') if reason else 'too little text when it was crawled'}"
+        why = " ".join(
+            f"{name}: {REASONS[reason] if reason else 'Too little text when it was crawled.'}"
             for name, fingerprint, reason in (("A", old, old_reason), ("B", new, new_reason))
             if reason or fingerprint is None
         )
-        sentence = f"{verdict.headline}. {why}. An unjudged page is no copy and has no copies."
+        sentence = f"{verdict.headline}. {why} An unjudged page is no copy and has no copies."
     drops = shown is not None and shown.compared_in_a_crawl
     near_miss = inspect_near_miss(store, b.record) if store and b.record else None
     return KnownPair(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from time import perf_counter
-from typing import Protocol, TypeVar
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from scrapy_neardup.judge.context import NO_FINGERPRINT, Context, CrawlContext
@@ -14,7 +14,7 @@ from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruled
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.judge.rules import judge_bytes, judge_page
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Fingerprint, Kind, Page, SiteCounts, Verdict
+from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
 from scrapy_neardup.page.source import BodyHasher
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.pages import PageStore
@@ -33,13 +33,6 @@ class Timer:
 
     def __exit__(self, *_: object) -> None:
         self.seconds += perf_counter() - self._begun
-
-
-class PreparedFingerprint(Protocol):
-    """A fingerprint that was made without the state."""
-
-    def verified(self, page: Page, counts: SiteCounts, method: Method) -> Fingerprint:
-        """Return the fingerprint of a page, made once more if the state knows better."""
 
 
 #: Steps of expiry in a row without an expired page, after which the end of a crawl tries no more.
@@ -154,12 +147,12 @@ class Detector(CrawlContext):
             ruling.write()
         return ruling
 
-    def judge_now(self, page: Page, *, sealed: bool, prepared: PreparedFingerprint | None = None) -> Verdict:
+    def judge_now(self, page: Page, *, sealed: bool) -> Verdict:
         """Judge a page that counts at once, permanently if ``sealed``.
 
         A crawl of this process may have a near-duplicate in flight on the same state. This page does not wait for it.
         """
-        fingerprint, given_up = self.fingerprint(page, prepared), list[Reservation]()
+        fingerprint, given_up = self.fingerprint(page), list[Reservation]()
         while isinstance(ruling := self.judge(page, fingerprint, self.in_flight, given_up), Blocked):
             given_up.append(ruling.by)
         if ruling.reservation is not None:
@@ -176,13 +169,12 @@ class Detector(CrawlContext):
         """Whether a text can be judged."""
         return not why_unjudged(text, self.policy.min_letters)
 
-    def fingerprint(self, page: Page, prepared: PreparedFingerprint | None = None) -> Fingerprint | None:
+    def fingerprint(self, page: Page) -> Fingerprint | None:
         """The fingerprint of a page; None if it is compared with no other page."""
         if page.row or page.unread or not self.is_enough(page.text):
             return None
         with self._method_timer:
-            known = self.store.on_site(page.site)
-            return prepared.verified(page, known, self.method) if prepared else self.method.for_state(page, known)
+            return self.method.for_state(page, self.store.on_site(page.site))
 
     # The outcome of a page.
 

@@ -239,7 +239,7 @@ def _with_cure(error: ExtractionError, response: PageResponse | None) -> Extract
         why = f"the item's URL is not that of its response ({response.url})"
     cures = (
         TEXT_CURE,
-        "If an earlier response is its page, set meta={'neardup_response': response}",
+        "If an earlier response is its page, give the item that HTML in a field named html",
         "To leave it out, set meta={'neardup': False} on its request",
     )
     return ExtractionError(error.reason, ". ".join((why, *cures)))

@@ -9,6 +9,8 @@ from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 
+from scrapy_neardup.errors import REASONS
+
 LANGUAGES = ("en", "zh")
 
 
@@ -50,9 +52,10 @@ class Words:
 
 @cache
 def catalogue(language: str) -> Mapping[str, str]:
-    """Return all names with their patterns."""
+    """Return all names with their patterns. The English reasons are those of ``errors``."""
     packed = files(__package__).joinpath(f"words.{language}.json").read_text(encoding="utf-8")
-    return MappingProxyType(json.loads(packed))
+    reasons = {f"reason.{reason}": text for reason, text in REASONS.items()} if language == "en" else {}
+    return MappingProxyType({**reasons, **json.loads(packed)})
 
 
 ENGLISH = Words("en")

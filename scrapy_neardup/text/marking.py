@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -37,9 +37,16 @@ def own_letters(sentence: str, *, simplified: bool = False) -> str:
     return letters(normalize(sentence, simplified=simplified))
 
 
+def with_letters(text: str, *, simplified: bool = False) -> list[tuple[str, str]]:
+    """Return each sentence of a text with its ``own_letters``; in less time than one by one."""
+    found = sentences(text)
+    lines = normalize("\n".join(found), simplified=simplified).split("\n") if found else []
+    return list(zip(found, map(letters, lines), strict=True))
+
+
 def sentence_letters(text: str, *, simplified: bool = False) -> frozenset[str]:
     """Return ``own_letters`` of every sentence of a text."""
-    return frozenset(own_letters(one, simplified=simplified) for one in sentences(text)) - {""}
+    return frozenset(own for _, own in with_letters(text, simplified=simplified)) - {""}
 
 
 def mark_sentences(text: str, mark: Callable[[str], Mark], *, simplified: bool = False) -> list[Part]:
@@ -53,11 +60,10 @@ def mark_sentences(text: str, mark: Callable[[str], Mark], *, simplified: bool =
     ['The boat sank', '. All swam.']
     """
     parts, done, at = [], 0, 0
-    for sentence in sentences(text):
+    for sentence, own in with_letters(text, simplified=simplified):
         # Between two sentences there are no letters, so the first match from here is the sentence.
         begin = text.find(sentence, at)
         at = begin + len(sentence)
-        own = own_letters(sentence, simplified=simplified)
         kind = mark(own) if own else Mark.NONE
         if kind is not Mark.NONE:
             parts += [Part(text[done:begin]), Part(sentence, kind)]
@@ -100,15 +106,20 @@ def longest_sentences(normalized: str, at_least: int, limit: int) -> list[str]:
 
 
 def shared_sentences(
-    text: str, is_known: Callable[[str], bool], at_least: int, limit: int, *, simplified: bool = False
+    text: str,
+    hash_lines: Callable[[list[str]], Iterable[int]],
+    known: Collection[int],
+    at_least: int,
+    limit: int,
+    *,
+    simplified: bool = False,
 ) -> tuple[str, ...]:
-    """Return up to ``limit`` sentences that the other page has too, as in the text, the longest first.
+    """Return up to ``limit`` sentences that the other page has, as in the text, the longest first.
 
-    ``is_known`` gets the letters of each normalised sentence with ``at_least`` letters.
+    ``known``: hashes of that page's sentences. ``hash_lines`` hashes the ``own_letters`` of sentences. Sentences with
+    fewer than ``at_least`` letters do not count.
     """
-    found: dict[str, int] = {}
-    for sentence in sentences(text):
-        own = letters(normalize(sentence, simplified=simplified))
-        if len(own) >= at_least and is_known(own):
-            found[sentence] = len(own)
-    return tuple(sorted(found, key=lambda sentence: -found[sentence])[:limit])
+    long = {one: own for one, own in with_letters(text, simplified=simplified) if len(own) >= at_least}
+    hashes = hash_lines(list(long.values()))
+    found = [one for one, hashed in zip(long, hashes, strict=True) if hashed in known]
+    return tuple(sorted(found, key=lambda one: -len(long[one]))[:limit])

@@ -22,7 +22,6 @@ from tests.cli import Invoke, run
 #: Each command for an existing state, with arguments that are right.
 COMMANDS = {
     "check": [],
-    "compact": [],
     "compare": [PEAR, BREAD],
     "copy": [BREAD, PEAR],
     "dropped": [],
@@ -89,11 +88,11 @@ def test_methods_and_parameters_from_the_line() -> None:
             parse_method(f"cascade:{given}")
 
 
-def test_characters_that_standard_output_lacks_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_characters_that_standard_output_lacks_or_that_steer_it_are_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(taken, encoding="ascii"))
-    write("bridge 桥 –\n")
-    assert taken.getvalue().decode() == "bridge \\u6865 \\u2013\n".replace("\n", sys.stdout.newlines or "\n")
+    write("bridge 桥 – \x1b[2J\n")
+    assert taken.getvalue().decode() == "bridge \\u6865 \\u2013 \\x1b[2J\n".replace("\n", sys.stdout.newlines or "\n")
 
 
 def test_each_mark_looks_different() -> None:

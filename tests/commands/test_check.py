@@ -1,4 +1,4 @@
-"""``scrapy neardup check`` of whole, damaged and unreadable states, its repaired copies, and ``compact``."""
+"""``scrapy neardup check`` of whole, damaged and unreadable states, and its repaired copies."""
 
 from __future__ import annotations
 
@@ -140,15 +140,3 @@ def test_a_copy_is_refused_where_it_cannot_be(
         run("check", "--store", state, "--repair", target(tmp_path))
     assert state_files(tmp_path, tmp_path / "state.leveldb") == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["state.leveldb", "there"]
-
-
-def test_compact_frees_the_room_of_forgotten_pages(state: str, invoke: Invoke) -> None:
-    with open_state(state) as store:
-        ids = [store.new_id() for _ in range(300)]
-        for id in ids:
-            store.add(Record(id, f"https://many.example/{id}", id, keys=(id, id + 1), sketch=str(id).encode() * 40))
-    with open_state(state) as store:
-        assert store.forget(ids) == 300
-    first, second = (invoke("compact", "--store", state, "--json").data for _ in range(2))
-    assert 0 < first["bytes_after"] < first["bytes_before"]
-    assert second["bytes_after"] == pytest.approx(first["bytes_after"], rel=0.2)

@@ -109,10 +109,10 @@ def test_the_policy_decides_the_action(found: Found) -> None:
 @pytest.mark.parametrize(
     ("a", "b", "settings", "reason", "sentence"),
     [
-        ("pears", "short", {}, "too_short", "B: too few letters"),
-        ("empty", "pears", {}, "no_text", "A: no text found"),
-        ("empty", "short", {}, "too_short", "A: no text found; B: too few letters"),
-        ("pears", "edited", {"NEARDUP_MIN_LETTERS": 1000}, "too_short", "A: too few letters; B: too few letters"),
+        ("pears", "short", {}, "too_short", "B: The prose has fewer letters"),
+        ("empty", "pears", {}, "no_text", "A: No visible prose"),
+        ("empty", "short", {}, "too_short", "A: No visible prose was found in the HTML. B: The prose"),
+        ("pears", "edited", {"NEARDUP_MIN_LETTERS": 1000}, "too_short", "A: The prose"),
     ],
 )
 def test_unjudged_pages(found: Found, a: str, b: str, settings: dict[str, Any], reason: str, sentence: str) -> None:
@@ -211,7 +211,7 @@ def test_no_state_is_used_if_none_fits(found: Found, state: str) -> None:
         (["pears", "d.jsonl#nobody"], "d.jsonl has no document with the id 'nobody'.* d.jsonl#pears"),
         (["pears", "d.jsonl"], "d.jsonl has several documents. Name one, for example d.jsonl#pears"),
         (["pears", "x" * 5000], "xxx does not exist"),
-        (["pears", "folder.html"], "folder.html contains no HTML files"),
+        (["pears", "folder.html"], "folder.html contains no HTML"),
         (["pears", "binary.html"], r"binary.html has no readable page \(not_html\)"),
         (["pears", "binary.txt"], r"binary.txt has no readable page \("),
         ([PEAR, "edited"], "There is no state at .*\\. Name"),

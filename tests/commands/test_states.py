@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.cli import contents
-from scrapy_neardup.errors import NearDupError, StoreLocked, StoreMismatch
+from scrapy_neardup.errors import NearDupError, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.judge.recipes import decisions_of
+from scrapy_neardup.maintenance.copying import Migration
 from scrapy_neardup.maintenance.export import ExportFile
 from scrapy_neardup.maintenance.scan import statistics
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import STORES
 from tests.build import (
     BAKERY,
@@ -30,6 +32,7 @@ from tests.build import (
     judge_pages,
     make_state,
     open_state,
+    read_records,
     set_extractor,
 )
 from tests.cli import Invoke, run, run_process
@@ -206,3 +209,24 @@ def test_a_migration_needs_and_keeps_a_shared_secret(tmp_path: Path) -> None:
     given = (*given[:4], f"sqlite://{tmp_path}/shared-2.sqlite", *given[5:])
     assert run("dedup", *given, NEARDUP_METHOD="nshash", **secret) == 0
     assert out.read_text() == ""
+
+
+def test_a_copy_by_migrate_is_without_the_room_of_forgotten_pages(tmp_path: Path, invoke: Invoke) -> None:
+    url, to = make_state("sqlite", tmp_path), f"sqlite://{tmp_path}/small.sqlite"
+    with open_state(url) as store:
+        ids = [store.new_id() for _ in range(300)]
+        for id in ids:
+            store.add(Record(id, f"https://many.example/{id}", id, keys=(id, id + 1), sketch=str(id).encode() * 40))
+        store.forget(ids)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Migration, "take_all", lambda *_: None)
+        with pytest.raises(StoreError, match="Only 0 of 8 pages were converted"):
+            run("migrate", "--store", url, "--to", to)
+    assert not (tmp_path / "small.sqlite").exists()
+    assert run("migrate", "--store", url, "--to", to) == 0
+    assert read_records(to) == read_records(url)
+    before, after = (invoke("stats", "--store", one, "--json").data for one in (url, to))
+    assert after["bytes"] < before["bytes"] / 2
+    assert [after[name] for name in ("kinds", "dropped_sites", "pages")] == [
+        before[name] for name in ("kinds", "dropped_sites", "pages")
+    ]

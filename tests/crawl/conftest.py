@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.crawl.engineless import Result
 from tests.crawl.forked import CAN_FORK, Forks
 from tests.crawl.pages import Content, html, serve
 
@@ -24,27 +25,6 @@ PLYVEL = find_spec("plyvel") is not None
 NEWS = ["/bridge-zh", "/tea-zh", "/copy"]
 #: Each page is through before the next is asked for; older versions of Scrapy hand on whatever came meanwhile.
 ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1, "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 1}
-
-
-@dataclass
-class Result:
-    """What came of a crawl: the items that came through, the stats, the log, the exit code."""
-
-    items: list[dict[str, Any]]
-    stats: dict[str, Any]
-    log: str
-    code: int
-
-    @property
-    def urls(self) -> list[str]:
-        return [item["url"] for item in self.items]
-
-    @property
-    def paths(self) -> list[str]:
-        return ["/" + url.split("/", 3)[3] for url in self.urls]
-
-    def count(self, stat: str) -> int:
-        return int(self.stats.get(f"neardup/{stat}", 0))
 
 
 @dataclass

@@ -36,24 +36,30 @@ def crawl(items: Iterable[Mapping[str, Any]], later: Any = None, **settings: Any
 
 
 @dataclass
-class Passed:
-    """What came of a crawl: the items that came through, and the stats."""
+class Result:
+    """What came of a crawl: the items that came through, the stats; of a process also its log and exit code."""
 
     items: list[dict[str, Any]]
     stats: dict[str, Any]
+    log: str = ""
+    code: int = 0
 
     @property
     def urls(self) -> list[str]:
         return [item["url"] for item in self.items]
 
+    @property
+    def paths(self) -> list[str]:
+        return ["/" + url.split("/", 3)[3] for url in self.urls]
+
     def count(self, stat: str) -> int:
         return int(self.stats.get(f"neardup/{stat}", 0))
 
 
-def crawl_items(*items: Mapping[str, Any], **settings: Any) -> Passed:
+def crawl_items(*items: Mapping[str, Any], **settings: Any) -> Result:
     came: list[dict[str, Any]] = []
     stats = crawl(items, came.append, **{"NEARDUP_KEEP": "evidence", **settings})
-    return Passed(came, stats)
+    return Result(came, stats)
 
 
 async def _crawl(items: Iterable[Mapping[str, Any]], later: Any, settings: dict[str, Any]) -> dict[str, Any]:

@@ -16,8 +16,8 @@ from scrapy_neardup.report.gather import gather
 from scrapy_neardup.state.opening import close_store, open_snapshot, open_store
 from tests.build import article_text
 from tests.cli import start_scrapy
-from tests.crawl.conftest import ADDONS, NEWS, ONE_BY_ONE, Crawl, Result, Site
-from tests.crawl.engineless import crawl_items
+from tests.crawl.conftest import ADDONS, NEWS, ONE_BY_ONE, Crawl, Site
+from tests.crawl.engineless import Result, crawl_items
 from tests.crawl.pages import article, html, text
 
 Run = Callable[..., list[Result]]

@@ -19,7 +19,7 @@ from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage, S3FeedStorage
 from twisted.internet.defer import Deferred
 
-from scrapy_neardup.crawl.delivery import Delivery, End, NotWritten, _overwrites, name_of
+from scrapy_neardup.crawl.delivery import Delivery, End, _overwrites, name_of
 from scrapy_neardup.crawl.visits import JudgedPage, ResponseItems
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.in_flight import Reservation
@@ -84,7 +84,7 @@ class Desk:
             if event == "e":
                 page.in_pipelines += 1
             else:
-                feeds = self.delivery.export(page.verdict.id, SPIDER) if event == "s" else frozenset()
+                feeds, _ = self.delivery.export(page.verdict.id, SPIDER) if event == "s" else (frozenset(), False)
                 self.delivery.end(page, ENDS[event], feeds)
         return self.book.entries
 
@@ -260,7 +260,7 @@ def test_a_batch_may_be_stored_while_its_last_item_is_written() -> None:
     desk.deliver(1)
     last = judged_page(2)
     last.in_pipelines += 1
-    feeds = desk.delivery.export(2, SPIDER)
+    feeds, _ = desk.delivery.export(2, SPIDER)
     assert desk.exporter.full == [slot]
     store(slot)
     assert desk.sealed == [1]
@@ -268,17 +268,16 @@ def test_a_batch_may_be_stored_while_its_last_item_is_written() -> None:
     assert desk.sealed == [1, 2]
 
 
-def test_each_feed_has_its_turn_though_one_before_it_cannot_write_the_item() -> None:
+def test_each_feed_has_its_turn_though_one_before_it_cannot_write_the_item(caplog: pytest.LogCaptureFixture) -> None:
     def write(item: int) -> None:
         raise TypeError("cannot be serialised")
 
     desk = Desk(
         full := Slot(uri="mem://full"), Slot(uri="mem://bad", writes=write), good := Slot(uri="mem://c"), batch=1
     )
-    with pytest.raises(NotWritten) as raised:
-        desk.delivery.export(1, SPIDER)
-    assert str(raised.value) == "mem://bad"
-    assert isinstance(raised.value.__cause__, TypeError)
+    feeds, is_written = desk.delivery.export(1, SPIDER)
+    assert (sorted(feed.name for feed in feeds), is_written) == (["mem://c", "mem://full"], False)
+    assert "The feed mem://bad could not write an item (TypeError: cannot be serialised). " in caplog.text
     assert (full.items, good.items) == ([1], [1])
     assert desk.exporter.full == [full, good]
     assert len(desk.exporter.slots) == 3
@@ -314,7 +313,7 @@ def test_a_page_that_waits_takes_a_few_bytes(takes: list[tuple[int, ...]], batch
         page = judged_page(id)
         for kind in (0, 1):
             page.in_pipelines += 1
-            delivery.end(page, "scraped", delivery.export(kind, SPIDER))
+            delivery.end(page, "scraped", delivery.export(kind, SPIDER)[0])
         if batch and exporter.slots[-1].itemcount >= batch:
             store(exporter.slots[-1])
             exporter.slots[-1] = slot(takes[-1])

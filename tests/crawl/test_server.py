@@ -1,15 +1,17 @@
-"""Whole crawls whose state is on a server: one after the other, at once, and while the server is gone."""
+"""Whole crawls whose state is on a server: one after the other, at once, and while server or network are gone."""
 
 from __future__ import annotations
 
 import json
 import random
+import re
 import socket
 import subprocess
 import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -26,19 +28,26 @@ from scrapy_neardup.server.layout import GIVEN_UP, PENDING
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.urls import parse_url
-from tests.crawl.conftest import NEWS, Crawl, Site
-from tests.crawl.engineless import crawl_items
+from tests.crawl.conftest import NEWS, ROOT, Crawl, Site
+from tests.crawl.engineless import Result, crawl_items
 from tests.crawl.pages import html
 from tests.crawl.parts import notes
 from tests.crawl.project import Hosts
+from tests.server.network import Network, network
 from tests.server.redis_server import Server, running
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def url(redis_server: Server) -> str:
     return redis_server.url(redis_server.new_state())
+
+
+def check_state(url: str) -> None:
+    """All is sealed, and every row is there that another one names."""
+    store = open_store(url, None)
+    assert check(store).sound
+    assert list(store.rows(b"j")) == []
+    close_store(store)
 
 
 def test_a_second_crawl_drops_what_the_first_one_kept(news: Site, crawl: Crawl, url: str, tmp_path: Path) -> None:
@@ -53,10 +62,7 @@ def test_a_second_crawl_drops_what_the_first_one_kept(news: Site, crawl: Crawl, 
     news.content["/bridge-zh"] = html("bridge-zh", "更正：大桥的长度为一千二百米，本站先前的报道有误。")
     third = crawl(NEWS, **settings)
     assert (third.paths, third.count("updated")) == (["/bridge-zh"], 1)
-    store = open_store(url, None)
-    assert check(store).sound
-    assert list(store.rows(b"j")) == []
-    close_store(store)
+    check_state(url)
 
 
 def test_pages_are_forgotten_beside_the_judging(news: Site, crawl: Crawl, url: str) -> None:
@@ -236,3 +242,124 @@ def test_of_articles_that_crawls_meet_on_three_hosts_each_is_delivered_once_thou
     prefix = b"{neardup:" + url.rpartition("=")[2].encode() + b"}"
     names = [key[len(prefix) :] for key in redis_server.client.scan_iter(match=prefix + b"*", count=1000)]
     assert [name for name in names if name[:1] in b"pLN" or name in (PENDING, GIVEN_UP)] == []
+
+
+# A bad network: no item is lost, none comes twice, no verdict is guessed.
+
+
+@pytest.fixture
+def bad(redis_server: Server) -> Iterator[Network]:
+    with network(redis_server) as found:
+        yield found
+
+
+def survives(
+    step: Callable[[threading.Event], None], news: Site, crawl: Crawl, bad: Network, server: Server, delay: float
+) -> Result:
+    """A crawl of two articles and many copies of one of them through that network, and a check of what came of it.
+
+    From its first page on, the step is taken over and over.
+    """
+    state, over = server.new_state(), threading.Event()
+
+    def work() -> None:
+        while not server.client.exists(f"{{neardup:{state}}}~#") and not over.wait(0.01):
+            pass
+        while not over.is_set():
+            step(over)
+
+    copies = [f"/{number}" for number in range(12)]
+    news.content |= dict.fromkeys(copies, html("bridge-zh"))
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        waits = {"NEARDUP_STORE": bad.url(state), "NEARDUP_ON_STORE_ERROR": "wait"}
+        found = crawl([*NEWS, *copies], **waits, DOWNLOAD_DELAY=delay)
+    finally:
+        over.set()
+        thread.join()
+    assert found.paths == NEWS[:2], found.log
+    assert (found.count("unique"), found.count("duplicate"), found.count("errors")) == (2, 13, 0), found.log
+    assert found.count("state/pages") == 15
+    check_state(server.url(state))
+    return found
+
+
+def test_broken_connections_cost_nothing_but_time(news: Site, crawl: Crawl, bad: Network, redis_server: Server) -> None:
+    """Also where the server did what it was told and its answer was lost."""
+    chance = random.Random(5)
+    bad.delay = 0.005  # so that something is under way
+
+    def breaks(over: threading.Event) -> None:
+        bad.break_off()
+        over.wait(chance.uniform(0.02, 0.15))
+
+    survives(breaks, news, crawl, bad, redis_server, 0.03)
+    assert bad.broken > 10
+
+
+def test_a_silent_network_is_waited_for(news: Site, crawl: Crawl, bad: Network, redis_server: Server) -> None:
+    """For longer than an answer is waited for, without any connection being closed."""
+
+    def silence(over: threading.Event) -> None:
+        bad.silent = True
+        over.wait(7)
+        bad.silent = False
+        over.wait()
+
+    found = survives(silence, news, crawl, bad, redis_server, 0.05)
+    assert found.log.count("does not answer") <= 2
+
+
+# The spider of docs/en/guides/many-machines.md: two crawlers, one queue (scrapy-redis), one state.
+
+[SPIDER] = re.findall(
+    r"```python\n(from scrapy_redis.*?)```", (ROOT / "docs/en/guides/many-machines.md").read_text("utf-8"), re.DOTALL
+)
+ARTICLES = ["bridge-zh", "tea-zh", "birds-zh", "rice-zh", "cheese-en"]
+HOSTS = 3
+
+
+def listed(site: Site) -> list[str]:
+    """Two lists of articles, each four times on the site; returns the addresses of the lists."""
+    links = []
+    for host in range(HOSTS):
+        for slug in ARTICLES:
+            site.content[path := f"/{host}/{slug}"] = html(slug, f"Printed by no. {host}.")
+            links.append(f'<a href="{path}">{slug}</a>')
+    site.content |= {f"/list{n}": "<html><body>" + "".join(links[n::2]) + "</body></html>" for n in range(2)}
+    return [f"{site.base}/list{n}" for n in range(2)]
+
+
+def test_two_crawlers_with_one_queue_keep_every_article_once(site: Site, redis_server: Server, tmp_path: Path) -> None:
+    pytest.importorskip("scrapy_redis", reason="scrapy-redis is not installed, so nothing is shown of a shared queue")
+    (tmp_path / "news.py").write_text(SPIDER, encoding="utf-8")
+    state = redis_server.url(redis_server.new_state())
+    settings = {
+        "REDIS_URL": f"unix://{redis_server.socket}?db=0",
+        "NEARDUP_STORE": state,
+        "CONCURRENT_REQUESTS": 1,
+        "DOWNLOAD_DELAY": 0.2,
+        "TELNETCONSOLE_ENABLED": False,
+    }
+    command = [sys.executable, "-m", "scrapy", "runspider", "news.py", "-a", "max_idle_time=8"]
+    given = [argument for name, value in settings.items() for argument in ("-s", f"{name}={value}")]
+    redis_server.client.rpush("news:start_urls", *(json.dumps({"url": url}) for url in listed(site)))
+    logs = [(tmp_path / f"{n}.log").open("w") for n in range(2)]
+    running = [
+        subprocess.Popen([*command, "-o", f"{n}.jsonl", *given], cwd=tmp_path, stderr=log) for n, log in enumerate(logs)
+    ]
+    codes = [process.wait(timeout=100) for process in running]
+    for log in logs:
+        log.close()
+    told = [(tmp_path / f"{n}.log").read_text() for n in range(2)]
+    assert codes == [0, 0], told
+    assert all("neardup/pages" in log for log in told), told
+    feeds = [[json.loads(line) for line in (tmp_path / f"{n}.jsonl").read_text().splitlines()] for n in range(2)]
+    kept = [item["url"].rpartition("/")[2] for feed in feeds for item in feed]
+    assert sorted(kept) == sorted(ARTICLES), told
+    store = open_store(state, None)
+    assert store.pages == len(ARTICLES) * HOSTS
+    assert check(store).sound
+    close_store(store)
+    assert redis_server.client.exists("news:requests", "news:start_urls") == 0

@@ -18,7 +18,7 @@ from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.settings import Config
 from tests.build import BAKERY, set_extractor, story
 from tests.cli import run as run_command
-from tests.crawl.engineless import Passed, article, crawl_items
+from tests.crawl.engineless import Result, article, crawl_items
 from tests.crawl.pages import article as read_article
 from tests.crawl.pages import html, text
 from tests.crawl.project import KINDS as CLASSES
@@ -29,10 +29,6 @@ BASE = "http://a.example"
 @pytest.fixture
 def state(tmp_path: Path) -> str:
     return f"sqlite://{tmp_path}/state"
-
-
-def paths(result: Passed) -> list[str]:
-    return [url.removeprefix(BASE) for url in result.urls]
 
 
 # Kinds of likeness, and NEARDUP_POLICY
@@ -57,12 +53,12 @@ ALIKE = {
 }
 
 
-def crawl_alike(**settings: Any) -> tuple[Passed, dict[str, Any]]:
+def crawl_alike(**settings: Any) -> tuple[Result, dict[str, Any]]:
     """What came of these pages, and the tags by path."""
     items = [{"url": BASE + path, "html": content} for path, content in ALIKE.items()]
     result = crawl_items(*items, NEARDUP_STORE="memory:", **settings)
     assert {kind: result.count(f"kind/{kind}") for kind in KINDS} == dict.fromkeys(KINDS, 1)
-    return result, dict(zip(paths(result), (item.get("neardup") for item in result.items), strict=True))
+    return result, dict(zip(result.paths, (item.get("neardup") for item in result.items), strict=True))
 
 
 def test_by_default_copies_are_dropped_excerpts_and_same_titles_tagged(caplog: pytest.LogCaptureFixture) -> None:
@@ -152,7 +148,7 @@ def test_the_same_article_at_another_address_is_a_copy_from_the_first_page_of_a_
     others = {f"/show?id={n}": page(f"Notice {n}", story(n, 8)) for n in (5, 6)}
     items = ({"url": BASE + path, "html": content} for path, content in {**site, **others}.items())
     result = crawl_items(*items, NEARDUP_STORE="memory:")
-    assert paths(result) == ["/article/13", *others]
+    assert result.paths == ["/article/13", *others]
     assert result.count("duplicate") == 12
 
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from tests.crawl.conftest import ADDONS, ROOT, Crawl, Result, Site
+from tests.crawl.conftest import ADDONS, ROOT, Crawl, Site
+from tests.crawl.engineless import Result
 from tests.crawl.pages import html
 from tests.processes import MARK, processes
 

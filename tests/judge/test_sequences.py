@@ -65,6 +65,10 @@ PAGES = {
     "RENAMED": page("further", TEXTS["further"], "新来的消息"),
     "EMPTY": Page("http://first.example/", html=7, site="first.example"),
     "BARE": Page("http://bare.example/", "渔港", text="一张照片。", html=1, site="bare.example"),
+    # Rows of a listing.
+    "ROW": Page("http://row.example/", "渔港", text="一张照片。", html=1, row=True),
+    "LISTED": Page("http://listed.example/", "渔港", text="".join(TEXT[:5]), html=1, row=True),
+    "RELISTED": Page("http://listed.example/", "渔港", text="".join(TEXT[:5]), html=2, row=True),
     "CHANGED": Page("http://bare.example/", "渔港", text="一张照片。", html=2, site="bare.example"),
 }
 
@@ -93,6 +97,14 @@ an original that has become a copy keeps its place for its copies
 a page with little text passes again only if its source has changed
     BARE unjudged; BARE unchanged bare; CHANGED unjudged; CHANGED unchanged bare; CHANGED@x unjudged;
     BARE=THIRD unique
+equal rows with little text all pass in one crawl, and are unchanged in the next
+    ROW unjudged; ROW unjudged; drops yes; ROW unchanged row
+none of them waits for another
+    reserve ROW unjudged; ROW unjudged; commit ROW; drops yes; ROW unchanged row
+a row with enough text passes again only if its source has changed
+    LISTED unjudged; LISTED unchanged listed; RELISTED updated; RELISTED unchanged listed; FIRST unique
+it waits for an equal row
+    reserve LISTED unjudged; LISTED waits listed; RELISTED unjudged; commit LISTED; LISTED unchanged listed
 a page without text does not take the place of its article
     FIRST unique; EMPTY unjudged; FIRST unchanged first
 a delivered copy is unchanged, and a dropped one a duplicate again

@@ -118,9 +118,7 @@ def test_an_item_with_text_needs_no_response() -> None:
 
 @pytest.mark.parametrize(("answer", "url", "reason"), [(API, URL, "not_html"), (response(), OTHER, "other_page")])
 def test_the_error_names_settings(answer: PageResponse, url: str, reason: str) -> None:
-    with pytest.raises(
-        ExtractionError, match=r"NEARDUP_FIELDS = .*'neardup_response': response.*'neardup': False"
-    ) as raised:
+    with pytest.raises(ExtractionError, match=r"NEARDUP_FIELDS = .*field named html.*'neardup': False") as raised:
         source().page({"url": URL, "views": 7}, answer, url)
     assert raised.value.reason == reason
     assert ("is not that of its response" in str(raised.value)) == (reason == "other_page")

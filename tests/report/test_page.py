@@ -273,7 +273,7 @@ def test_crawls_and_reasons_are_listed() -> None:
     assert found[1][2:] == ["news<script>", "1,200", "1,100", "0", "0", "0", "0", "7", "100", "0"]
     assert "The last 50 of 61 crawls." in said(tree(html).get_element_by_id("crawls"))
     reasons = cells(html, "//table[@id='unjudged-table']")
-    assert reasons == [["no_text", "no text found", "4,200"], ["<b>odd", "", "1,800"]]
+    assert reasons == [["no_text", "No visible prose was found in the HTML.", "4,200"], ["<b>odd", "", "1,800"]]
 
 
 def test_a_report_on_an_empty_state_has_a_hint() -> None:

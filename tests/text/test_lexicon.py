@@ -34,23 +34,10 @@ def test_in_the_built_in_table_rarer_words_weigh_more_and_unknown_ones_as_the_me
     assert table.weight("词典里没有的一个词") == sorted(table.idf.values())[len(table.idf) // 2]
 
 
-@pytest.mark.parametrize(
-    ("words", "is_refused"),
-    [
-        ([], False),
-        (["渡口"], False),
-        (["2024", "3", "5", "17"], False),
-        (["渡口", *map(str, range(100))], False),
-        (["渡口", "开航", "ferry", "quay", "buoy"], False),
-        (["渡口", *"abcdefghi"], False),
-        (["渡口", *"abcdefghij"], True),
-        (["ferry", "quay", "2024"], True),
-    ],
-)
-def test_the_built_in_table_takes_chinese_with_numbers_names_and_code(words: list[str], is_refused: bool) -> None:
-    try:
+def test_the_built_in_table_takes_chinese_with_numbers_names_and_code() -> None:
+    numbers = list(map(str, range(100)))
+    for words in [[], ["渡口"], numbers, ["渡口", *numbers], ["渡口", "开航", "ferry", "quay"], ["渡口", *"abcdefghi"]]:
         read_lexicon("").check_language(words)
-    except LexiconNeeded:
-        assert is_refused
-    else:
-        assert not is_refused
+    for words in [["渡口", *"abcdefghij"], ["ferry", "quay", "2024"]]:
+        with pytest.raises(LexiconNeeded, match="parameter 'lexicon'"):
+            read_lexicon("").check_language(words)

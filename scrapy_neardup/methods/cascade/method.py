@@ -172,7 +172,8 @@ class Cascade(Method):
         p = self.parameters
         return shared_sentences(
             page.text,
-            lambda sentence: self.hashes.short(sentence) in known,
+            self.hashes.shorts,
+            known,
             p.min_sentence,
             limit,
             simplified=p.simplified,

@@ -69,7 +69,7 @@ class PublishedMethod(Method):
 
     def _evidence(self, text: Text) -> list[int]:
         """Return 32-bit fingerprints of sentences that can be shown."""
-        return [self.hashes.short(one) for one in longest_sentences(text.body, _MIN_SENTENCE, _EVIDENCE)]
+        return self.hashes.shorts(longest_sentences(text.body, _MIN_SENTENCE, _EVIDENCE))
 
     def fingerprint(self, page: Page) -> Fingerprint:
         simplified = self.parameters.simplified
@@ -98,7 +98,8 @@ class PublishedMethod(Method):
         known = struct.unpack_from(f">{_HEAD.unpack_from(old)[2]}I", old, _HEAD.size)
         return shared_sentences(
             page.text,
-            lambda sentence: self.hashes.short(sentence) in known,
+            self.hashes.shorts,
+            known,
             _MIN_SENTENCE,
             limit,
             simplified=self.parameters.simplified,

@@ -65,15 +65,12 @@ class NSHash(PublishedMethod):
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
         """The hashes are the keys and the signature, 8 bytes each."""
         p = self.parameters
-        hashes = sorted(set(map(self._hash, longest_sentences(text.body, p.min_sentence, p.n))))
+        hashes = sorted(set(self._hash_all(longest_sentences(text.body, p.min_sentence, p.n))))
         return hashes, pack_hashes(hashes)
 
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
-        known = unpack_hashes(signature_of(old))
-        p = self.parameters
-        return shared_sentences(
-            page.text, lambda sentence: self._hash(sentence) in known, p.min_sentence, limit, simplified=p.simplified
-        )
+        known, p = unpack_hashes(signature_of(old)), self.parameters
+        return shared_sentences(page.text, self._hash_all, known, p.min_sentence, limit, simplified=p.simplified)
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
         """The share of common hashes."""
@@ -83,8 +80,8 @@ class NSHash(PublishedMethod):
         """Return nothing, as the signature is the evidence."""
         return []
 
-    def _hash(self, sentence: str) -> int:
-        return self.hashes.digest(self.parameters.hash, sentence)
+    def _hash_all(self, sentences: list[str]) -> list[int]:
+        return [self.hashes.digest(self.parameters.hash, one) for one in sentences]
 
 
 @dataclass(frozen=True, slots=True)
