@@ -184,9 +184,9 @@ def test_a_look_finds_pages_in_flight_and_leaves_them(tmp_path: Path) -> None:
         assert dedup.check(**page(1, 1)).reason == "in_flight"
         assert dedup.check(**page(1, 1)).kind is Kind.UNCHANGED, "what gave up is filed"
         assert dedup.check(**page(2), remember=False).kind is Kind.UNIQUE
-        assert crawling._detector.in_flight.urls == (article_url(1),)
+        assert crawling._detector.in_flight.under(article_url(1)) == [held.reservation]
         crawling._detector.commit(held.reservation, sealed=True)
-        assert not crawling._detector.in_flight.urls
+        assert not crawling._detector.in_flight
         assert dedup.check(**page(1, 2), remember=False).kind is Kind.DUPLICATE
 
 

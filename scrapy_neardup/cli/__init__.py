@@ -38,7 +38,6 @@ COMMANDS = {
     "compare": ("pages", "Explain the verdict on two pages: features with weights, deciding rule, common text."),
     "extract": ("pages", "Show the text of a page that would be judged: its reader, the reason, its boilerplate."),
     "forget": ("forget", "Remove pages from a state, so that they are judged as if never seen."),
-    "compact": ("forget", "Shrink the files of a state after pages were forgotten."),
     "check": ("check", "Check every row of a state, or make a repaired copy of it."),
     "export": ("exchange", "Write the state to one file: a backup, or a way to another machine or store."),
     "merge": ("exchange", "Add the pages of exported files, or of other states, to a state."),

@@ -1,20 +1,18 @@
-"""``scrapy neardup forget`` and ``compact``: remove pages from a state, and shrink its files."""
+"""``scrapy neardup forget``: remove pages from a state."""
 
 from __future__ import annotations
 
 import argparse
 import re
-import sys
 from collections.abc import Callable
 from datetime import datetime, timezone
 
 from scrapy_neardup.ages import parse_time
 from scrapy_neardup.cli.command import JSON, STATE, command, flag, option
 from scrapy_neardup.cli.opening import find_pages, open_state
-from scrapy_neardup.cli.output import format_counts, format_rest, present, progress, to_line, warn
+from scrapy_neardup.cli.output import format_counts, format_rest, present, progress, to_line
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.maintenance.scan import PageSelection, of_host, pages_where, select_unseen
-from scrapy_neardup.report.words import format_size
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
@@ -35,7 +33,8 @@ _SHOWN = 20
     examples="""\
 effect:
   Give one of the ways above. An original goes together with all its copies, so the next of them is judged again. Counts
-  of sentences and manual verdicts stay. The room becomes free for other pages; to shrink the files, use 'compact'.
+  of sentences and manual verdicts stay. The room becomes free for other pages; 'migrate --to' makes a
+  smaller state.
 
 examples:
   scrapy neardup forget https://a.example/ferry
@@ -96,28 +95,3 @@ def _make_search(arguments: argparse.Namespace) -> Callable[[PageStore, list[Rec
         return PageSelection((), 0, 0, 0, 0)
 
     return find
-
-
-@command(
-    *STATE,
-    JSON,
-    examples="""\
-effect:
-  While it runs it needs as much free room as the state takes. If it fails, no page is lost.
-
-examples:
-  scrapy neardup compact
-  scrapy neardup compact --store sqlite:///var/crawls/state.sqlite
-""",
-)
-def compact_command(arguments: argparse.Namespace, config: Config) -> int:
-    """Compact the state and print its size before and after."""
-    with open_state(arguments.store, config) as store:
-        before = store.size()
-        if sys.stderr.isatty():
-            warn(f"Compacting {format_size(before)} …")
-        store.kv.compact()
-        after = store.size()
-    text = f"{store.location}: {format_size(before)} → {format_size(after)}"
-    present(arguments, {"store": store.location, "bytes_before": before, "bytes_after": after}, text)
-    return 0

@@ -35,7 +35,8 @@ effect:
 
   A page gets a new fingerprint from its text in a feed (--from), else from its text in the state, if that keeps texts.
   Without a text it keeps its fingerprint if only a tool differs (extractor, segmenter). Otherwise the state knows only
-  its URL: the page is judged when it comes again, and passes once as updated.
+  its URL: the page is judged when it comes again, and passes once as updated. --to also copies a state that needs no
+  change: to another kind, or without the free room of forgotten pages.
 
 examples:
   scrapy neardup migrate

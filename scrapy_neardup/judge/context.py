@@ -80,7 +80,7 @@ class Context:
     @property
     def same_url_in_flight(self) -> Reservation | None:
         """Another version of the page, in flight."""
-        return self.first(self.in_flight.at_url(self.page.url))
+        return self.first(self.in_flight.under(self.page.url))
 
     @property
     def person_says_keep(self) -> bool:

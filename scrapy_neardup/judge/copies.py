@@ -166,7 +166,7 @@ def judge_as_copy(
     the fingerprint without overused keys. ``by_hand``: a manual verdict makes it a copy.
     """
     known, page, store, group = context.known, context.page, context.store, nearest.original.group
-    if role.leads and (leader := context.first(context.in_flight.with_key(group))) is not None:
+    if role.leads and (leader := context.first(context.in_flight.under(group))) is not None:
         return Blocked(leader)  # two pages in flight must not lead one group
     match, likeness = context.match(nearest), nearest.comparison.likeness
     verdict = context.verdict(Kind.DUPLICATE, match=match, likeness=likeness, by_hand=by_hand)

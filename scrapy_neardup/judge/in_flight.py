@@ -105,22 +105,13 @@ class InFlight:
     def __bool__(self) -> bool:
         return bool(self._pages)
 
-    @property
-    def urls(self) -> tuple[str, ...]:
-        """The URLs of the pages in flight."""
-        return tuple(name for name in self._pages if isinstance(name, str))
-
-    def at_url(self, url: str) -> Sequence[Reservation]:
-        """The pages at a URL."""
-        return self._pages.get(url, ())
-
-    def with_key(self, key: int) -> Sequence[Reservation]:
-        """The pages that are filed under a key."""
-        return self._pages.get(key, ())
+    def under(self, name: str | int) -> Sequence[Reservation]:
+        """The pages at a URL, or filed under a key."""
+        return self._pages.get(name, ())
 
     def sharing(self, fingerprint: Fingerprint) -> Iterable[Reservation]:
         """The pages that share a key with this one."""
-        return dict.fromkeys(one for key in fingerprint.keys for one in self.with_key(key))
+        return dict.fromkeys(one for key in fingerprint.keys for one in self.under(key))
 
     def add(self, reservation: Reservation) -> None:
         """Register a page."""

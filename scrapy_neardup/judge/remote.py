@@ -133,24 +133,28 @@ class RemoteCrawl:
         page: PendingPage | None = None,
         record: bytes = b"",
     ) -> None:
-        """Run synchronous work and write its changes; again, until nobody writes first.
-
-        Afterwards ``page`` is no longer in flight. If the work writes the row ``record``, it must be in flight before.
-        """
-        kv = self.store.kv
+        """Run synchronous work and write its changes; again, until nobody writes first. See ``write``."""
         for _ in range(TRIES):
             await self.run(work, transaction)
-            program = kv.write_program(transaction, page)
-            if page is not None and record:
-                program.expect_in_flight(page, record, transaction.changes.puts[record])
             try:
-                kv.raise_for(await self.link.run(program))
+                await self.write(transaction, page, record)
             except OvertakenError:
                 transaction.discard_read_set()
                 continue
-            self.store.boilerplate.count(transaction.notes)
             return
         raise overtaken_too_often(self.store.location)
+
+    async def write(self, transaction: RemoteTransaction, page: PendingPage | None = None, record: bytes = b"") -> None:
+        """Write the changes of a transaction. Raises OvertakenError and StoreError.
+
+        Afterwards ``page`` is no longer in flight. If the changes include the row ``record``, it must be until then.
+        """
+        kv = self.store.kv
+        program = kv.write_program(transaction, page)
+        if page is not None and record:
+            program.expect_in_flight(page, record, transaction.changes.puts[record])
+        kv.raise_for(await self.link.run(program))
+        self.store.boilerplate.count(transaction.notes)
 
     async def run(self, work: Callable[[], T], transaction: RemoteTransaction) -> T:
         """Return the result of synchronous work; its changes are in the transaction."""
@@ -234,9 +238,10 @@ class RemoteCrawl:
 class RemoteJudgement:
     """One page from its first check until its outcome is known. Enter it, and leave it with the verdict."""
 
-    #: The page, its fingerprint, how others see it, and ``Link.breaks`` when it was registered.
+    #: The page, its fingerprint, the row of its URL, how others see it, and ``Link.breaks`` when it was registered.
     _page: Page
     _fingerprint: Fingerprint | None
+    _url_row: bytes
     pending: PendingPage
     breaks: int
 
@@ -268,6 +273,7 @@ class RemoteJudgement:
             await self._look_up()
         else:
             self._page, self._fingerprint = page, self._crawl.detector.fingerprint(page)
+            self._url_row = self._store.url_key(page.url)
             await self._register()
         while True:
             if (earlier := await self._fetch_earlier()) is None:
@@ -374,7 +380,7 @@ class RemoteJudgement:
         similarity = 1.0 if fingerprint else 0.0  # 0 says that it is compared with no other page
         url, keys = layout.kept_url(self._page.url), (*keys, *self._more_keys)
         record = Record(id=id, url=url, original=id, similarity=similarity, keys=keys, sketch=sketch)
-        return pending_page(record, self._crawl.detector.generation, self._store.hashes)
+        return pending_page(record, self._crawl.detector.generation, self._url_row)
 
     async def _look_up(self) -> None:
         program = self._crawl.program()
@@ -383,10 +389,10 @@ class RemoteJudgement:
 
     def _add_look_up(self, program: Program) -> Callable[[Iterator[Any]], None]:
         """Begin a new transaction with the rows of the page's URLs and its postings."""
-        page, hashes, common = self._page, self._store.hashes, self._crawl.detector.method.common
-        rows = [layout.url_key(url, hashes) for url in (page.url, page.canonical) if url]
-        rows.append(layout.judgement_key(page.url, hashes))
-        keys = self._fingerprint.keys if self._fingerprint else ()
+        common, keys = self._crawl.detector.method.common, self._fingerprint.keys if self._fingerprint else ()
+        rows = [self._url_row, b"n" + self._url_row[1:]]  # see layout.judgement_key
+        if self._page.canonical:
+            rows.append(self._store.url_key(self._page.canonical))
         self.transaction = RemoteTransaction()
         return self.transaction.add_reads(program, rows, [(key, common) for key in keys])
 
@@ -419,7 +425,7 @@ class RemoteJudgement:
         """Remove a page of a crawl without a lease; False if the crawl has a lease again."""
         program = self._crawl.program()
         program.expect_no_lease(place[8:])
-        program.unregister(pending_page(record, layout.last_id(place), self._store.hashes))
+        program.unregister(pending_page(record, layout.last_id(place), self._store.url_key(record.url)))
         return bool((await self._crawl.link.run(program))[0] == 1)
 
     def _wanted(self) -> tuple[list[bytes], list[tuple[int, int]]]:
@@ -435,13 +441,10 @@ class RemoteJudgement:
 
     async def _write_dropped(self) -> None:
         """Write what the state keeps of a page that does not pass; nothing if others wrote first."""
-        kv, transaction = self._store.kv, self.transaction
         try:
-            kv.raise_for(await self._crawl.link.run(kv.write_program(transaction, self.pending)))
+            await self._crawl.write(self.transaction, self.pending)
         except OvertakenError:
             await self.unregister()
-        else:
-            self._store.boilerplate.count(transaction.notes)
         finally:
             self.end()
 

@@ -57,7 +57,7 @@ def _judge_by_source(context: Context, reason: AnyReason) -> Ruling:
         return Ruled(verdict)  # an article was here; perhaps only its text failed to load, so the record stays
     if known is not None and is_same_mark(known.sketch, source):
         was_filed_in_this_crawl = known.id > context.crawl.generation  # both are nanoseconds since 1970
-        return Ruled(verdict) if all_pass and was_filed_in_this_crawl else _keep_uncompared(context, known)
+        return Ruled(verdict) if all_pass and was_filed_in_this_crawl else _keep_unchanged(context, known)
     id = context.store.new_id()
     if is_listed_text:
         verdict = replace(verdict, id=id)
@@ -67,20 +67,16 @@ def _judge_by_source(context: Context, reason: AnyReason) -> Ruling:
     return reserve(context, verdict, record, Fingerprint((), source))
 
 
-def _keep_uncompared(context: Context, known: Record) -> Ruled:
-    """Rule that a page that was compared with no other is unchanged."""
-    match = match_with(known, similarity=1.0, containment=1.0)
-    return _keep_unchanged(context, known, match)
-
-
-def _keep_unchanged(context: Context, known: Record, match: Match, copied_from: tuple[Record, ...] = ()) -> Ruled:
-    """Rule that a page is unchanged. Its record gets the digest of its bytes.
+def _keep_unchanged(
+    context: Context, known: Record, match: Match | None = None, copied_from: tuple[Record, ...] = ()
+) -> Ruled:
+    """Rule that a page is unchanged, by default as the page that it was. Its record gets the digest of its bytes.
 
     ``copied_from``: the state notes that it has seen these records.
     """
-    verdict = context.verdict(Kind.UNCHANGED, known.id, match)
+    match = match or match_with(known, similarity=1.0, containment=1.0)
     renewed = replace(known, body=context.page.body or known.body)
-    return keep_record(context, known, verdict, copied_from, renewed)
+    return keep_record(context, known, context.verdict(Kind.UNCHANGED, known.id, match), copied_from, renewed)
 
 
 # The page's own URL.
@@ -92,14 +88,14 @@ def judge_bytes(context: Context) -> Ruled | None:
     Only this rule answers for a page that was not read.
     """
     known = context.known
-    if known is None or context.same_url_in_flight is not None or known.body != context.page.body:
+    if known is None or context.same_url_in_flight is not None:
         return None
     if known.is_delivered:
         original = representative_of(context.store, known) or known
         match = match_with(original, similarity=1.0, containment=1.0)
         ruled = _keep_unchanged(context, known, match, representative_and_original(context.store, original))
     elif known.is_unjudged and context.manual_verdict is None:
-        ruled = _keep_uncompared(context, known)
+        ruled = _keep_unchanged(context, known)
     else:
         return None
     return replace(ruled, verdict=replace(ruled.verdict, same_bytes=True))
@@ -138,7 +134,7 @@ def judge_manual_copy(context: Context) -> Ruling | None:
         return None
     original = original_at(context.store, manual.other, context.page.url)
     if original is None:
-        in_flight = context.first(context.in_flight.at_url(manual.other))
+        in_flight = context.first(context.in_flight.under(manual.other))
         return Blocked(in_flight) if in_flight is not None else None
     overused_keys = candidates(context.method, context.store, context.fingerprint.keys).overused_keys
     comparison = as_copy(context.method.compare(context.fingerprint, original.sketch, overused_keys))

@@ -62,7 +62,7 @@ class KeyValueStore(ABC):
     location: str
     #: Whether the rows outlive the store.
     is_persistent: bool = True
-    #: Whether nobody opens the rows again, so that nothing is saved at the end.
+    #: Whether nobody opens the rows again. Then nothing is saved at the end.
     is_scratch: bool = False
     #: Whether other processes may write at the same time.
     is_shared: ClassVar[bool] = False
@@ -78,7 +78,7 @@ class KeyValueStore(ABC):
         """Mark the state as open. Everything that can refuse it was read; from here on it may change."""
 
     def keep_secret(self, secret: bytes) -> None:  # noqa: B027 - most stores have nothing to do
-        """Keep the secret of the state outside its rows, too: a repair needs it."""
+        """Keep the secret of the state also outside its rows: a repair needs it."""
 
     @abstractmethod
     def get(self, key: bytes) -> bytes | None:
@@ -127,7 +127,7 @@ class KeyValueStore(ABC):
         """Write the last changes, and close."""
 
     def damaged(self, what: str) -> StoreDamaged:
-        """Return the error for a row that is not what was written."""
+        """Return the error for a damaged row."""
         return StoreDamaged(
             f"The state at {self.location} is damaged: {what}. It is unchanged. Restore it from a backup, save what "
             f"can be read with: scrapy neardup check --repair TO, or set {SETTING} to a new path to begin another "
@@ -198,7 +198,7 @@ class Engine(KeyValueStore):
     def read_url(cls, parts: SplitResult) -> str:
         """Return the location in a URL, equal for all URLs of one place.
 
-        Raises ValueError whose text continues a sentence: "which …".
+        Raises ValueError with the rest of a sentence: "which …".
         """
         if parts.netloc or not parts.path.startswith("/") or not parts.path.strip("/"):
             raise ValueError(f"which names no absolute path. Write three slashes: {cls.scheme}:{cls.form}")
@@ -221,7 +221,7 @@ class Engine(KeyValueStore):
 
 
 class FileEngine(Engine):
-    """A database in files of its own, which one process opens at a time: under its lock, or only to be read.
+    """A database in its own files, which one process opens at a time: under its lock, or only to be read.
 
     ``CheckedStore`` opens it for writing, ``Snapshot`` for reading. Until ``accept`` no file changes for good.
     """
@@ -300,7 +300,7 @@ class FileEngine(Engine):
 
     @abstractmethod
     def open(self, witness: Witness | None, *, is_held: bool) -> None:
-        """Open the database as it is at one moment, and change nothing. ``is_held``: another holder may go on writing.
+        """Open the database at one moment, and change nothing. ``is_held``: another holder may go on writing.
 
         Raises Moving if files changed meanwhile, StoreDamaged, StoreError.
         """
@@ -310,7 +310,7 @@ class FileEngine(Engine):
 
     @abstractmethod
     def close_files(self) -> None:
-        """Close the database, as far as it was opened."""
+        """Close the database. It may be open in part."""
         if self._scratch is not None:
             self._scratch.remove()
             self._scratch = None
@@ -381,7 +381,7 @@ class FileEngine(Engine):
         )
 
     def hopeless(self, why: object) -> StoreError:
-        """Return the error for a damaged state whose copy cannot even be opened."""
+        """Return the error for a damaged state if even its copy cannot be opened."""
         return StoreError(f"Nothing in the state at {self.location} can be read ({why}). Restore it from a backup.")
 
 

@@ -3,7 +3,7 @@
 The tally (number of writes, number of pages, sum over the rows that cannot be rebuilt from others) is stored in the
 database, and again in a small file beside it, the witness. If they disagree, the database was restored, cut or swapped.
 
-Both openings begin alike: the witness is read, then the database as it is at one moment, and no file changes. A
+Both openings begin alike: the witness is read, then the database at one moment, and no file changes. A
 ``Snapshot`` stays so. A ``CheckedStore`` has the lock, and once everything that can refuse the state was read,
 ``accept`` opens it for writing.
 """
@@ -21,7 +21,7 @@ from scrapy_neardup.kv.tally import DERIVED, KEY, MASK, RECORD, RowTally, Witnes
 
 
 class CheckedStore(WrappedStore):
-    """An engine whose rows have a tally, and a witness file beside them.
+    """An engine with a tally of its rows, and a witness file beside them.
 
     Opening takes the lock, and writes nothing to an existing state; a new one gets an empty witness. ``must_verify``
     says whether all rows have to be read and compared with the tally.
@@ -92,7 +92,7 @@ class CheckedStore(WrappedStore):
                 total -= of_row(key, old)
                 pages -= key[0] == RECORD
         added, new, unsure = of_rows(changes.puts, self.largest)
-        for key in unsure:  # rows that may have been there before; those of ids above the largest are surely new
+        for key in unsure:  # they may have been there before; rows with an id above the largest are new
             if (old := get(key)) is not None:
                 total -= of_row(key, old)
             else:

@@ -1,4 +1,4 @@
-"""A copy of the files of a LevelDB state as they are at one moment."""
+"""A copy of the files of a LevelDB state at one moment."""
 
 from __future__ import annotations
 

@@ -228,8 +228,8 @@ class LevelDB(FileEngine):
     def compact(self) -> None:
         with self.guard:
             # Without bounds plyvel compacts almost nothing. Every key begins with an ASCII letter. Several rounds,
-            # because LevelDB looks at its levels before it writes its memory. A single remaining level stays as it is,
-            # so a deletion of absent keys on either side makes LevelDB merge it.
+            # because LevelDB looks at its levels before it writes its memory. It does not touch a single remaining
+            # level, so a deletion of absent keys on either side makes it merge that.
             self._db.compact_range(start=_FIRST, stop=_LAST)
             for key in (_FIRST, _LAST):
                 self._db.delete(key)

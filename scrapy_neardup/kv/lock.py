@@ -42,7 +42,7 @@ def is_held(path: Path) -> bool:
     """Whether somebody, even this process, holds the lock. It writes nothing."""
     try:
         import fcntl
-    except ImportError:  # Windows, where a file that is locked cannot be taken, nor read
+    except ImportError:  # Windows, where nobody can read a locked file
         return path.exists() and not _is_free(path)
     with suppress(OSError):  # none there, or not for us to read
         opened = os.open(path, os.O_RDONLY)
@@ -67,7 +67,7 @@ _LEFT = 3600
 
 
 class ScratchDirectory:
-    """A folder beside ``place``, so that tables can be linked, or else in the temporary directory."""
+    """A folder beside ``place``, where tables can be linked, or else in the temporary directory."""
 
     def __init__(self, place: Path) -> None:
         prefix = f".{place.name[:100]}.look-"

@@ -1,8 +1,8 @@
-"""Rows in memory: a store of its own, or writes above another one."""
+"""Rows in memory: a store, or writes above another one."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import islice
 from operator import itemgetter
@@ -14,36 +14,34 @@ from sortedcontainers import SortedSet
 from scrapy_neardup.kv.base import SETTING, Changes, Engine, KeyValueStore, Row, WrappedStore, after
 from scrapy_neardup.kv.leveldb import LevelDB
 
-#: Keys to fetch at a time, if the caller may want few.
-_FEW = 16
+#: Keys to fetch at a time, if the caller may want few; and gone keys that are no burden.
+_FEW, _MANY = 16, 10_000
 
 
 class SortedKeys:
-    """Keys in byte order. They cost hardly anything before the first scan: new ones are sorted by the next scan."""
+    """The keys of a dictionary in byte order. They cost hardly anything before the first scan.
 
-    def __init__(self, keys: Collection[bytes]) -> None:
-        self._unsorted: list[bytes] = [*keys]
+    A scan sorts the keys that were added since the last one, and skips keys that are gone.
+    """
+
+    def __init__(self, rows: Collection[bytes]) -> None:
+        self._rows = rows
+        self._added: list[bytes] = [*rows]
         self._sorted = SortedSet()
 
-    def add(self, keys: Collection[bytes]) -> None:
-        """Add keys, which may be there."""
-        self._unsorted += keys
-
-    def remove(self, key: bytes) -> None:
-        """Remove a key that is there."""
-        self._sort()
-        self._sorted.remove(key)
+    def add(self, keys: Iterable[bytes]) -> None:
+        """Note keys that are new, or were gone."""
+        self._added += keys
 
     def find(self, low: bytes, prefix: bytes, *, reverse: bool = False) -> Iterator[bytes]:
-        """Yield the keys with a prefix, from ``low`` on. They must not change meanwhile."""
-        self._sort()
-        found: Iterator[bytes] = self._sorted.irange(max(low, prefix), after(prefix), (True, False), reverse)
-        return found
-
-    def _sort(self) -> None:
-        if self._unsorted:
-            self._sorted.update(self._unsorted)
-            self._unsorted.clear()
+        """Yield the keys with a prefix, from ``low`` on. The dictionary must not change meanwhile."""
+        if self._added:
+            self._sorted.update(self._added)
+            self._added.clear()
+        if len(self._sorted) > 2 * len(self._rows) + _MANY:
+            self._sorted = SortedSet(self._rows)
+        found = self._sorted.irange(max(low, prefix), after(prefix), (True, False), reverse)
+        return (key for key in found if key in self._rows)
 
 
 class Memory(Engine):
@@ -56,11 +54,11 @@ class Memory(Engine):
     def __init__(self, location: str = "memory:", named_by: str = SETTING) -> None:
         super().__init__(location, named_by)
         self._rows: dict[bytes, bytes] = {}
-        self._keys = SortedKeys(())
+        self._keys = SortedKeys(self._rows)
 
     @classmethod
     def read_url(cls, parts: SplitResult) -> str:
-        """Return one location for all; each store is still a state of its own."""
+        """Return one location for all; each store is another state."""
         return "memory:"
 
     @classmethod
@@ -88,8 +86,7 @@ class Memory(Engine):
 
     def write(self, changes: Changes, *, sync: bool) -> None:
         for key in changes.deletes:
-            if self._rows.pop(key, None) is not None:
-                self._keys.remove(key)
+            self._rows.pop(key, None)
         self._keys.add([key for key in changes.puts if key not in self._rows])
         self._rows.update(changes.puts)
 
@@ -115,7 +112,7 @@ class Transaction(WrappedStore):
         super().__init__(base)
         #: Rows in memory. None hides a row of the base.
         self._rows: dict[bytes, bytes | None] = {}
-        self._keys = SortedKeys(())
+        self._keys = SortedKeys(self._rows)
 
     def get(self, key: bytes) -> bytes | None:
         return self._rows[key] if key in self._rows else self.base.get(key)
@@ -174,7 +171,8 @@ class Temporary(Transaction):
             self.base = engine
         puts = {key: value for key, value in self._rows.items() if value is not None}
         self.base.write(Changes(puts, self._rows.keys() - puts.keys()), sync=False)
-        self._rows, self._keys = {}, SortedKeys(())
+        self._rows = {}
+        self._keys = SortedKeys(self._rows)
 
     def compact(self) -> None:
         self._spill()

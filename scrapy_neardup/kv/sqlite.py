@@ -29,7 +29,7 @@ from scrapy_neardup.kv.base import SETTING, Changes, FileEngine, Moving, Row
 from scrapy_neardup.kv.lock import ScratchDirectory
 from scrapy_neardup.kv.tally import Witness, check_bytes
 
-#: "ndup" in the header, so that we never write to another program's database.
+#: "ndup" in the header. We never write to another program's database.
 APPLICATION = 0x6E647570
 _MAGIC = b"SQLite format 3\0"
 _INT = struct.Struct(">I")
@@ -51,7 +51,7 @@ _OUTSIDE = (
     "not authorized",
     "permission",
 )
-#: Rows to read at a time, and rows of which most scans want no more.
+#: Rows to read at a time, and rows that are enough for most scans.
 _ROWS, _FEW = 500, 16
 #: Bytes of a value's checksum.
 _CHECK = 4
@@ -232,7 +232,7 @@ class SQLite(FileEngine):
         return [values.get(key) for key in keys]
 
     def rows(self, low: bytes, high: bytes | None, *, reverse: bool = False) -> Iterator[Row]:
-        # A query for each few rows, so that no cursor stays open over a write.
+        # A query for each few rows: no cursor may stay open over a write.
         order = "DESC" if reverse else "ASC"
         most = _FEW
         while True:
@@ -301,7 +301,7 @@ class SQLite(FileEngine):
 
 
 def _is_sound(key: object, value: object) -> bool:
-    """Whether a row is what was written."""
+    """Whether a row has its checksum."""
     return type(key) is type(value) is bytes and value[-_CHECK:] == check_bytes(key, value[:-_CHECK])
 
 

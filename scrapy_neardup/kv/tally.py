@@ -203,7 +203,7 @@ def _slot(content: bytes) -> bytes:
 
 
 def _content(slot: bytes) -> bytes:
-    """Return what a slot holds; empty if it is broken."""
+    """Return the content of a slot; empty if it is broken."""
     checksum, length = _HEAD.unpack_from(slot.ljust(_HEAD.size, b"\0"))
     content = slot[_HEAD.size :][:length]
     return content if zlib.crc32(content) == checksum else b""

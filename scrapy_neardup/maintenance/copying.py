@@ -1,4 +1,4 @@
-"""Copy a state into a new one: a sound one to another recipe, or all that is readable of a damaged one.
+"""Copy a state into a new one: a sound one to another recipe, or the readable part of a damaged one.
 
 The new state is made in a folder beside its place, and moved there when it is complete. So no crawl opens a part of it.
 """
@@ -57,7 +57,7 @@ def copy_state(
     watch: Watch = unwatched,
     total: int | None = None,
 ) -> CopyCounts:
-    """Fill an empty state with pages and other rows, in batches. ``change``: returns a page as it is written.
+    """Fill an empty state with pages and other rows, in batches. ``change``: returns the page to write.
 
     Of several pages of a URL the newest is copied.
     """
@@ -140,7 +140,7 @@ def _refuse_existing(*paths: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RepairResult:
-    """The result of a repair; ``source`` has more numbers, and ``findings`` are those of the check of the new state."""
+    """The result of a repair; ``source`` has more numbers; ``findings``: of the new state."""
 
     location: str
     saved: CopyCounts
@@ -162,7 +162,7 @@ def repair(
 ) -> RepairResult:
     """Make a repaired copy of the state at ``source`` (class and location) at ``target``, which must be free.
 
-    ``secret``: one that the state does not hold. Raises StoreLocked while a crawl uses the source, StoreError if the
+    ``secret``: for a state that holds none. Raises StoreLocked while a crawl uses the source, StoreError if the
     recipe or everything is unreadable, or there is no room.
     """
     kind, location = source
@@ -247,7 +247,7 @@ class Migration:
         return Way.KEPT if self.is_same_method and not record.former else Way.URL
 
     def _place(self, entry: PageEntry) -> PageEntry:
-        """Return a page as it is in the new state."""
+        """Return a page for the new state."""
         # Its bytes would recognise it as the former tools read it.
         record, page = replace(entry.record, body=0), kept_page(entry.record.url, entry.evidence)
         way = self._way(record, page)

@@ -31,14 +31,14 @@ _ID_KEY, _PAIR, _SEEN = 9, 17, 12
 
 
 class Rows(Protocol):
-    """Rows of which some cannot be read."""
+    """Rows; some cannot be read."""
 
     def rows(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[Row]:
         """Yield the rows from ``low`` to before ``high``. Raises StoreError at the first unreadable row."""
 
 
 class Salvage:
-    """Reads what is readable; ``gaps`` counts unreadable ranges.
+    """Reads the readable rows; ``gaps`` counts unreadable ranges.
 
     It reads a range from both ends. Then it halves the gap between, and tries again.
     """

@@ -52,7 +52,7 @@ class PageEntry:
 
 
 class Source(Protocol):
-    """Pages with one recipe. ``name`` stands in messages."""
+    """Pages with one recipe. ``name`` is for messages."""
 
     name: str
     recipe: dict[str, Any]
@@ -267,7 +267,7 @@ def write_export(store: PageStore, stream: IO[bytes], watch: Watch = unwatched) 
     Unsealed pages are left out.
     """
     state, pages, digest = OpenState(store), 0, sha256()
-    # Without name and time, so that equal states give equal bytes.
+    # Without name and time: equal states give equal bytes.
     with gzip.GzipFile(filename="", mode="wb", compresslevel=9, fileobj=stream, mtime=0) as packed:
 
         def put(data: Mapping[str, Any]) -> None:

@@ -107,8 +107,8 @@ def find_copy(method: Method, store: PageStore, page: Record) -> Copy | None:
 def is_renewed(known: Record, last_seen: int, entry: PageEntry) -> bool:
     """Whether a page of the source replaces our version, which was last seen at ``last_seen``.
 
-    As if we had crawled it then. An original stays one, because others depend on it; so does a delivered copy beside
-    one that was dropped. An unjudged page never replaces a judged one.
+    As if we had crawled it then. An original stays one, because others depend on it; a delivered copy
+    also stays, if the other one was dropped. An unjudged page never replaces a judged one.
     """
     record = entry.record
     if known.is_unjudged and not record.is_unjudged:
@@ -129,7 +129,7 @@ class _Merger:
         #: By id of the source: our ids of pages with another id; originals that copy one of ours.
         self._ids: dict[int, int] = {}
         self._copies: dict[int, Copy] = {}
-        #: Ids that pages of the source get here, in place of their own.
+        #: New ids of pages of the source.
         self._taken: set[int] = set()
         #: Our pages that become originals.
         self._raised: set[int] = set()

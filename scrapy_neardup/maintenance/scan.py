@@ -143,7 +143,7 @@ class Census:
         return np.unique(column(self._copied), return_counts=True)
 
     def led(self) -> Ids:
-        """Return the ids of groups that a better page stands for."""
+        """Return the ids of groups with a better page."""
         return np.unique(column(self._led))
 
     def last_seen(self, store: PageStore) -> int:
@@ -234,7 +234,7 @@ class PageSelection:
     """Ids of pages to forget, in order, and how many of each sort.
 
     The copies of an original come before it, so an interrupted command can be repeated. ``with_originals``: copies
-    whose original goes too; ``copies``: other copies.
+    that go with their original; ``copies``: other copies.
     """
 
     ids: tuple[int, ...]

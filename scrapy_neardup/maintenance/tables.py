@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Table(Generic[T]):
-    """A table below ``prefix``; ``name`` stands in messages.
+    """A table below ``prefix``; ``name`` is for messages.
 
     ``encode`` returns the row of a value, ``decode`` the value of a row. Above ``limit`` rows, those with the least
     ``age`` go.

@@ -52,8 +52,8 @@ class Findings:
     """The result of a check.
 
     ``pages``, ``keys``, ``urls``: their numbers; ``rows``: numbers of other rows by the name of their ``RowKind``.
-    ``lost``: copies whose original is gone, which is allowed: an updated original leaves its place. ``shared``: pages
-    whose URL hash belongs to another page, which is allowed too.
+    ``lost``: copies without their original, which is allowed: an updated original leaves its place. ``shared``: pages
+    with the URL hash of another page, which is allowed too.
     """
 
     pages: int = 0

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 from contextlib import suppress
 from secrets import randbelow, token_bytes
 from typing import TYPE_CHECKING
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.server.layout import lease_name, number_name
 from scrapy_neardup.server.program import PendingPage, Program
-from scrapy_neardup.state import layout
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.untrusted import line_logger
 
@@ -159,7 +158,7 @@ def pack(id: int) -> bytes:
     return id.to_bytes(8, "big")
 
 
-def pending_page(record: Record, crawl: int, hashes: Keyed) -> PendingPage:
-    """Return the page of a crawl that has this record."""
-    heads = layout.url_key(record.url, hashes)[1:] + b"".join(map(pack, record.keys))
+def pending_page(record: Record, crawl: int, url_row: bytes) -> PendingPage:
+    """Return the page of a crawl that has this record. ``url_row``: the key of the row of its URL."""
+    heads = url_row[1:] + struct.pack(f">{len(record.keys)}Q", *record.keys)
     return PendingPage(pack(record.id) + pack(crawl), heads, record.pack())

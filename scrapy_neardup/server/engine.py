@@ -9,10 +9,10 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import SplitResult
 
-from scrapy_neardup.hashing.keys import pack_key
+from scrapy_neardup.hashing.keys import pack_keys
 from scrapy_neardup.kv.base import SETTING, Changes, Engine, Row, after
 from scrapy_neardup.server.claims import LEASE, Leases, PageLost
-from scrapy_neardup.server.layout import DIRECTORY, NEIGHBOURS, first_bits
+from scrapy_neardup.server.layout import DIRECTORY, NEIGHBOURS, first_bits, is_posting
 from scrapy_neardup.server.location import need_redis, read_url
 from scrapy_neardup.server.program import IN_FLIGHT, PendingPage, Program
 from scrapy_neardup.server.program import LEASE as LOST_LEASE
@@ -112,7 +112,7 @@ class Redis(Engine):
         """Return the newest ids, up to ``limit``, that are filed under each key."""
         if self.transaction is not None:
             return self.transaction.postings(keys, limit)
-        packed = [pack_key(key) for key in keys]
+        packed = pack_keys(keys)
         found = newest_of(self.link.ask(Program.newest, packed, limit), limit) if packed else {}
         return [found.get(key, []) for key in packed]
 
@@ -277,10 +277,16 @@ class Redis(Engine):
             program.delete(row)
             if row[:1] == b"g" and layout.last_id(row) in self.leases.crawls:
                 self.leases.end(layout.last_id(row), program)
+        filed: dict[bytes, list[bytes]] = {}
         for row, value in changes.puts.items():
+            if is_posting(row):
+                filed.setdefault(row[-8:], []).append(row[1:-8])
+                continue
             program.put(row, value, self.known_pages)
             if row[:1] == b"g":
                 self.leases.take_new(layout.last_id(row), program)
+        for id, keys in filed.items():
+            program.file(keys, id, self.known_pages)
         for row, value in changes.sights.items():
             program.see(row, value[:8], value[8:])
         if transaction.notes:

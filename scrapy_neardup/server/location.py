@@ -24,6 +24,13 @@ class ServerLocation(str):
     __slots__ = ("options",)
     options: dict[str, Any]
 
+    @classmethod
+    def make(cls, shown: str, options: dict[str, Any]) -> ServerLocation:
+        """Return the location that is shown like this."""
+        location = cls(shown)
+        location.options = options
+        return location
+
 
 def need_redis(named_by: str) -> None:
     """Raise StoreError that names the extra if redis-py is not installed."""
@@ -36,11 +43,12 @@ def need_redis(named_by: str) -> None:
         ) from error
 
 
-#: What follows the scheme of a URL: for one server, with Sentinels, and in a cluster.
+#: URLs for one server, with Sentinels, in a cluster, and on a socket.
 _FORMS = {
-    "": "host:6379/0?state=name",
-    "sentinel": "host:26379,host:26379/service/0?state=name",
-    "cluster": "host:6379,host:6379?state=name",
+    "": "//host:6379/0?state=name",
+    "sentinel": "//host:26379,host:26379/service/0?state=name",
+    "cluster": "//host:6379,host:6379?state=name",
+    "unix": "///path/of/the.sock?state=name&db=0",
 }
 
 
@@ -53,69 +61,60 @@ def read_url(parts: SplitResult) -> ServerLocation:
     unix://[user:password@]/path/of/the.sock[?db=0&state=name]
     """
     scheme, _, kind = parts.scheme.partition("+")
-    if scheme == "unix":
-        return _read_socket(parts)
-    form = f"{parts.scheme}://{_FORMS[kind]}"
-    hosts = _hosts(parts, 26379 if kind == "sentinel" else 6379, form)
-    known = ("state", "sentinel_password") if kind == "sentinel" else ("state",)
+    kind = "unix" if scheme == "unix" else kind
+    form = f"{parts.scheme}:{_FORMS[kind]}"
+    known = ("state", *{"sentinel": ("sentinel_password",), "unix": ("db",)}.get(kind, ()))
     query = _query(parts, (*known, *(_TLS if scheme == "rediss" else ())), form)
     state = query.pop("state", DEFAULT_STATE)
-    shown, path = f"{parts.scheme}://{_shown(hosts)}", parts.path.strip("/")
+    user = {name: unquote(value or "") for name, value in (("username", parts.username), ("password", parts.password))}
+    options: dict[str, Any] = {"state": state, **{name: value for name, value in user.items() if value}}
+    if kind == "unix":
+        if not parts.path.strip("/") or parts.hostname:
+            raise ValueError(f"which names no absolute path of a socket. Write {form}")
+        options |= {"unix_socket_path": unquote(parts.path), "db": _database(query.get("db", ""), form)}
+        return ServerLocation.make(f"unix://{parts.path}?db={options['db']}&state={quote(state)}", options)
+    hosts, path = _hosts(parts, 26379 if kind == "sentinel" else 6379, form), parts.path.strip("/")
+    shown = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in hosts)
     if kind == "sentinel":
         service, _, path = path.partition("/")
         if not (service := unquote(service)) or not service.isprintable():
             raise ValueError(f"which lacks the service name of the master at the Sentinels. Write {form}")
-        options: dict[str, Any] = {"sentinels": hosts, "service": service, "db": _database(path, form)}
-        shown += f"/{quote(service, safe='')}/{options['db']}"
+        options |= {"sentinels": hosts, "service": service}
+        shown += f"/{quote(service, safe='')}"
     elif kind == "cluster":
         if _database(path, form):
             raise ValueError(f"but a cluster has only database 0. Write {form}")
-        options = {"nodes": hosts}
+        options |= {"nodes": hosts}
     elif len(hosts) > 1:
         raise ValueError(
             "which names several servers. For a cluster write redis+cluster://host:6379,host:6379?state=name, for one "
             f"server {form}"
         )
     else:
-        options = {"host": hosts[0][0], "port": hosts[0][1], "db": _database(path, form)}
+        options |= {"host": hosts[0][0], "port": hosts[0][1]}
+    if kind != "cluster":
+        options["db"] = _database(path, form)
         shown += f"/{options['db']}"
-    options |= {**_user(parts), **query, "ssl": scheme == "rediss"}
-    return _location(f"{shown}?state={quote(state)}", state, options)
-
-
-def _read_socket(parts: SplitResult) -> ServerLocation:
-    form = "unix:///path/of/the.sock?state=name"
-    if not parts.path.strip("/") or parts.hostname:
-        raise ValueError(f"which names no absolute path of a socket. Write {form}")
-    query = _query(parts, ("state", "db"), form)
-    database = _database(query.get("db", ""), f"{form}&db=0")
-    state = query.get("state", DEFAULT_STATE)
-    options = {"unix_socket_path": unquote(parts.path), "db": database, **_user(parts)}
-    return _location(f"unix://{parts.path}?db={database}&state={quote(state)}", state, options)
+    options |= {**query, "ssl": scheme == "rediss"}
+    return ServerLocation.make(f"{parts.scheme}://{shown}?state={quote(state)}", options)
 
 
 def _hosts(parts: SplitResult, port: int, form: str) -> list[tuple[str, int]]:
     """Return the hosts of a URL, separated by commas, each with its port."""
     found = []
     for one in parts.netloc.rpartition("@")[2].split(","):
+        named = SplitResult("", one, "", "", "")
         try:
-            named = SplitResult("", one, "", "", "")
-            host, at = named.hostname, named.port or port
+            found.append((named.hostname or "", named.port or port))
         except ValueError:
             raise ValueError(f"which has no valid port. Write {form}") from None
-        if not host:
-            raise ValueError(f"which names no server. Write {form}")
-        found.append((host, at))
+    if not all(host for host, _ in found):
+        raise ValueError(f"which names no server. Write {form}")
     return found
 
 
-def _shown(hosts: list[tuple[str, int]]) -> str:
-    return ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in hosts)
-
-
 def _database(number: str, form: str) -> int:
-    number = number or "0"
-    if not (number.isascii() and number.isdigit()):
+    if not ((number := number or "0").isascii() and number.isdigit()):
         raise ValueError(f"which names no database by number. Write {form}")
     return int(number)
 
@@ -129,14 +128,3 @@ def _query(parts: SplitResult, known: tuple[str, ...], form: str) -> dict[str, s
     if not _STATE.fullmatch(query.get("state", DEFAULT_STATE)):
         raise ValueError("whose state has no valid name. Use up to 64 characters without spaces and braces")
     return query
-
-
-def _user(parts: SplitResult) -> dict[str, str]:
-    found = {"username": parts.username, "password": parts.password}
-    return {name: unquote(value) for name, value in found.items() if value}
-
-
-def _location(shown: str, state: str, options: dict[str, Any]) -> ServerLocation:
-    location = ServerLocation(shown)
-    location.options = {**options, "state": state}
-    return location

@@ -67,7 +67,7 @@ class PendingPage(NamedTuple):
 class Program:
     """Operations for one state. The script runs the conditions first, then the writes, then the reads."""
 
-    __slots__ = ("_conditions", "_postings", "_reads", "_writes", "levels")
+    __slots__ = ("_conditions", "_reads", "_writes", "levels")
 
     def __init__(self, levels: int) -> None:
         """``levels``: how many the caller knows of. If more are in use, the script says so and does nothing."""
@@ -76,14 +76,9 @@ class Program:
         self._conditions: list[tuple[bytes, Names, tuple[bytes | int, ...]]] = []
         self._writes: list[tuple[bytes, Names, tuple[bytes | int, ...]]] = []
         self._reads: list[tuple[bytes, Names, tuple[bytes | int, ...]]] = []
-        #: Keys under which a page is filed, by page and level. One operation files all of them.
-        self._postings: dict[tuple[bytes, int], list[bytes]] = {}
 
     def parts(self, prefix: bytes) -> tuple[list[bytes], list[bytes | int]]:
         """Return the keys and the arguments of the script. ``prefix`` stands before the name of each key."""
-        for (id, level), filed in self._postings.items():
-            self._writes.append((b"file", names_on(b"k", filed, level), (b"".join(filed), id, level + 1)))
-        self._postings.clear()
         names, first_of = [DIRECTORY, HIGHEST, COUNTER], dict[Names, tuple[int, int]]()
         levels, arguments, pack = 0, list[bytes | int](), _HEAD.pack
         for operation, where, more in (*self._conditions, *self._writes, *self._reads):
@@ -102,7 +97,7 @@ class Program:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to do."""
-        return not (self._conditions or self._writes or self._postings or self._reads)
+        return not (self._conditions or self._writes or self._reads)
 
     # Conditions.
 
@@ -141,14 +136,16 @@ class Program:
     # Writes.
 
     def put(self, row: bytes, value: bytes, pages: int) -> None:
-        """Write a row. The level depends on the number of ``pages`` in the state."""
-        if is_posting(row):
-            self._postings.setdefault((row[-8:], level_of(pages)), []).append(row[1:-8])
-            return
+        """Write a row that is no posting. The level depends on the number of ``pages`` in the state."""
         names, field = place_of(row)
         level = level_of(pages) + 1 if is_url(row) else 1
         self.levels = max(self.levels, level)
         self._writes.append((b"put", names, (field, value, level)))
+
+    def file(self, keys: Sequence[bytes], id: bytes, pages: int) -> None:
+        """File a page under keys."""
+        level = level_of(pages)
+        self._writes.append((b"file", names_on(b"k", keys, level), (b"".join(keys), id, level + 1)))
 
     def delete(self, row: bytes) -> None:
         """Delete a row, if it exists."""

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from scrapy_neardup.hashing.keys import pack_keys
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.server.claims import NUMBER_BITS, Leases, pack, pending_page
 from scrapy_neardup.server.counting import SharedBoilerplate
@@ -47,8 +48,9 @@ class PostingRows(Postings):
         return self._redis.newest_postings(keys, limit)
 
     def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
-        for key in keys:
-            changes.put(layout.posting_key(key, id), b"")
+        rows = [row + pack(id) for row in pack_keys(keys, b"k")]
+        changes.deletes.difference_update(rows)
+        changes.puts.update(dict.fromkeys(rows, b""))
 
     def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         for key in keys:
@@ -76,10 +78,8 @@ class SharedJournal(Journal):
     def read_in_flight(self, generation: int, client: Any) -> list[PendingPage]:
         """Return the pages of a crawl that are in flight. ``client``: of redis-py."""
         found = client.hgetall(self._redis.link.prefix + pending_name(pack(generation)))
-        return [
-            pending_page(self._rows.unpack_record(layout.unpack_id(id), packed), generation, self._rows.hashes)
-            for id, packed in found.items()
-        ]
+        records = [self._rows.unpack_record(layout.unpack_id(id), packed) for id, packed in found.items()]
+        return [pending_page(record, generation, self._rows.url_key(record.url)) for record in records]
 
     def _generations(self, abandoned: Iterable[int]) -> Iterable[int]:
         return abandoned

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.hashing.keys import pack_key
+from scrapy_neardup.hashing.keys import pack_keys
 from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.state import layout
@@ -136,6 +136,9 @@ class RemoteTransaction:
 
     def write(self, changes: Changes) -> None:
         """Add to the changes."""
+        if not (self.changes.puts or self.changes.deletes or self.changes.sights):
+            self.changes = changes
+            return
         for key in changes.deletes:
             self.changes.delete(key)
         for key, value in changes.puts.items():
@@ -164,12 +167,13 @@ class RemoteTransaction:
         for row in new_rows:
             program.get(row)
         for limit, keys in by_limit.items():
-            program.newest([pack_key(key) for key in keys], limit)
+            program.newest(pack_keys(keys), limit)
 
         def take(answers: Iterator[Any]) -> None:
             self.rows.update((row, next(answers)) for row in new_rows)
             for limit, keys in by_limit.items():
                 found = newest_of(next(answers), limit)
-                self.filed.update(((key, limit), found.get(pack_key(key), [])) for key in keys)
+                for key, packed in zip(keys, pack_keys(keys), strict=True):
+                    self.filed[key, limit] = found.get(packed, [])
 
         return take

@@ -43,7 +43,7 @@ ALL_PAGES = np.array([0], np.uint32)
 
 
 class CountsOfSite(ABC):
-    """The counts of one site. Pages without a site count as one site, whose name is empty."""
+    """The counts of one site. Pages without a site count as one site with an empty name."""
 
     def __init__(self, site: str, hashes: Keyed) -> None:
         self.site = site
@@ -108,7 +108,7 @@ class PageCounts(ABC):
         """Return the counts of a site; the name may be empty."""
 
 
-#: Sites whose forms are counted, those noted last.
+#: The forms of this many sites are counted, those noted last.
 _SITES = 4096
 #: Above this many pages the forms of a site are halved, so the last pages count.
 _LAST = 1024

@@ -28,8 +28,10 @@ _AGAIN = 60
 #: Looks in a TTL at a queue in which nothing is due. Other crawlers, and later clocks, may have changed its head.
 _ROUNDS = 16
 
-#: A page that waits: the time by which it stands in the queue, in seconds since 1970, its id, and its row or nothing.
-Waiting = tuple[int, int, bytes]
+#: A page that waits: its time in the queue, in seconds since 1970; its id; its row or nothing; its record or nothing.
+Waiting = tuple[int, int, bytes, bytes]
+#: Behind all rows of the queue.
+_NONE = b"p"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class Expiry:
         self._kv = rows.kv
         self._frontier: int | None = None
         self._frontier = self._read_frontier()
-        #: No row of the queue is smaller. From the beginning on LevelDB would pass all that were deleted.
+        #: No row of the queue is smaller. A scan of LevelDB would pass all deleted rows before it.
         self._first = layout.QUEUE
         #: Nothing is overdue before this time.
         self._next_look = 0.0
@@ -64,9 +66,9 @@ class Expiry:
         if not bounds.exceeded(self._rows.pages) and (ttl is None or now < self._next_look):
             return 0
         overdue = 0.0 if ttl is None else now - ttl
-        changes, gone, first = Changes(), 0, self._first
+        changes, gone, first = Changes(), 0, b""
         head, back, frontier = now, now, self._read_frontier()
-        for due, id, row in islice(self._queue(frontier, now), _LOOKS):
+        for due, id, row, packed in islice(self._queue(frontier, now), _LOOKS):
             is_too_many = bounds.exceeded(self._rows.pages - gone)
             if gone == _MOST or due > back or (not is_too_many and due >= overdue):
                 head = due
@@ -76,11 +78,15 @@ class Expiry:
                 first = row
             else:
                 frontier = id + 1
-            record = self._rows.kept(id, changes)
+            is_gone = layout.record_key(id) in changes.deletes
+            record = None if is_gone else self._rows.unpack_record(id, packed) if packed else self._rows.record(id)
             seen = None if record is None or is_unsealed(id) else self._last_seen(record)
-            if seen is not None and (seen < overdue or (is_too_many and seen <= due + _AGAIN)):
-                gone += self._rows.erase(id, changes)
-            elif seen is not None:
+            if record is None or seen is None:
+                continue
+            if seen < overdue or (is_too_many and seen <= due + _AGAIN):
+                self._rows.erase_page(record, changes)
+                gone += 1
+            else:
                 changes.put(layout.queue_key(seen, id), b"")
                 back = min(back, seen)
         if frontier > self._read_frontier():
@@ -88,7 +94,9 @@ class Expiry:
         if changes.puts or changes.deletes:
             self._rows.apply(changes, added=-gone)
             self._frontier = frontier
-            self._first = min([first, *(key for key in changes.puts if key.startswith(layout.QUEUE))])
+            if not self._kv.is_shared:
+                back_rows = (key for key in changes.puts if key.startswith(layout.QUEUE))
+                self._first = min([first or self._first, *back_rows])
         elif ttl is not None:
             self._next_look = min(now + ttl / _ROUNDS, head + ttl)
         return gone
@@ -111,13 +119,22 @@ class Expiry:
 
     def _queue(self, frontier: int, now: float) -> Iterator[Waiting]:
         """Yield pages from the head of the queue on."""
-        returned = (key for key, _ in self._kv.scan_from(self._first, layout.QUEUE))
-        ids = (layout.last_id(key) for key, _ in self._kv.scan_from(layout.record_key(frontier), layout.RECORDS))
+        others = self._kv.scan_from(layout.record_key(frontier), layout.RECORDS)
+        rows = ((layout.last_id(key), packed) for key, packed in others)
+        # If the clock was ahead, ids do not tell when a page was seen.
         return merge(
-            ((layout.generation_of(key), layout.last_id(key), key) for key in returned),
-            # If the clock was ahead, ids do not tell when a page was seen.
-            ((id // 10**9 if id <= now * 1e9 else 0, id, b"") for id in ids),
+            self._returned(), ((id // 10**9 if id <= now * 1e9 else 0, id, b"", packed) for id, packed in rows)
         )
+
+    def _returned(self) -> Iterator[Waiting]:
+        """Yield the pages with a row in the queue."""
+        if self._first >= _NONE:
+            return
+        key = b""
+        for key, _ in self._kv.scan_from(self._first, layout.QUEUE):
+            yield layout.generation_of(key), layout.last_id(key), key, b""
+        if not key and not self._kv.is_shared:
+            self._first = _NONE
 
     def _last_seen(self, record: Record) -> int | None:
         """Return when a page was last seen; None if its URL has a later version, and it must stay."""

@@ -21,20 +21,20 @@ from scrapy_neardup.state import layout
 from scrapy_neardup.state.expiry import Expiry
 from scrapy_neardup.state.records import PageRows
 
-# A job that resumes does not request again what its dupefilter has seen, whether its item was delivered or not. So the
-# URLs of rolled-back pages are listed in the directory of the job, for the user to request them. They are written
-# before the pages are rolled back: after a kill in between they are listed twice, not never.
+# The dupefilter of a resumed job suppresses the URLs of rolled-back pages, although their items were lost. So these
+# URLs are listed in the directory of the job, for the user to request them. They are written before the pages are
+# rolled back: after a kill in between they are listed twice, not never.
 
 #: The list in the directory of a job.
 LIST = "neardup-taken-back.txt"
 #: URLs to name in a message.
 _FEW = 3
-#: What must not stand in a line: spaces and control characters.
+#: Spaces and control characters, which a line must not have.
 _NOT_IN_A_LINE = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029]")
 
 
 def add_to_list(directory: str, urls: Iterable[str]) -> None:
-    """Append URLs, and wait for the disk. A job whose directory is gone needs no list.
+    """Append URLs, and wait for the disk. A job without its directory needs no list.
 
     Raises StoreError; then nothing may be rolled back.
     """
@@ -56,7 +56,7 @@ def add_to_list(directory: str, urls: Iterable[str]) -> None:
 def prune_list(directory: str, is_known: Callable[[str], bool]) -> tuple[int, list[str]]:
     """Remove known URLs from the list; return how many are left, and the first few. An empty list goes.
 
-    The page of an escaped URL may come again with the URL as it was, or as it is listed. Raises NearDupError.
+    The page of an escaped URL may come again under either form. Raises NearDupError.
     """
     path, many, first = Path(directory, LIST), 0, list[str]()
     if not path.is_file():
@@ -106,7 +106,7 @@ class Journal:
     batch = 1000
 
     def __init__(self, rows: PageRows, expiry: Expiry) -> None:
-        #: Crawls of this process that may have unsealed pages; in a snapshot all of its crawls, too.
+        #: Crawls of this process that may have unsealed pages; in a snapshot also its other crawls.
         self.running: set[int] = set()
         self._rows = rows
         self._kv = rows.kv
@@ -141,7 +141,7 @@ class Journal:
         self._rows.apply(changes, sync=True, added=-gone)
 
     def supersede(self, id: int, changes: Changes) -> int:
-        """Remove a replaced page, and what it replaces itself while it is unsealed. Return how many.
+        """Remove a replaced page. If it is unsealed, remove the page that it replaces too. Return how many went.
 
         Example: v2 is unsealed and replaces v1; now v3, which replaces v2, is sealed. v2 and v1 go in one batch. If
         that stopped after v2, nothing would name v1, and it would stay in the state beside v3.

@@ -54,7 +54,7 @@ def open_rows(
     secret: Secret | None = None,
     snapshot: Snapshot | None = None,
 ) -> PageStore:
-    """Make the page store of opened rows, and roll back what crawls have left unless the rows are a snapshot."""
+    """Make the page store of opened rows. Roll back the unsealed pages of ended crawls, unless it is a snapshot."""
     try:
         if snapshot is kv and kv.get(RECIPE) is None:
             recipe = None  # nothing is begun there

@@ -1,7 +1,7 @@
 """The page store: pages by id, by URL and by key.
 
-The keys of a page are hashes under which similar pages are found (a row of the state has a key, too: see ``layout``).
-To file a page is to add all its rows: its record, and its id under its URL and under each of its keys.
+The keys of a page are hashes under which similar pages are found; rows of the state have keys of another kind, see
+``layout``. To file a page is to add all its rows: its record, and its id under its URL and under each of its keys.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class PageStore(PageRows):
 
     #: Pages that the opening rolled back.
     rolled_back = UnsealedPages()
-    #: Text tools whose version changed, but not what they make of our samples: role -> (old, new).
+    #: Text tools with another version, but the same output on our samples: role -> (old, new).
     renamed: Mapping[str, tuple[str, str]]
 
     def __init__(
@@ -48,8 +48,8 @@ class PageStore(PageRows):
         pages: int,
         snapshot: Snapshot | None = None,
     ) -> None:
-        """``recipe``, ``secret``: as the state has them, see ``read_recipe``. ``snapshot``: the rows as they were at
-        the opening, for a reader or a dry run; None for a state that is written to. Raises StoreDamaged.
+        """``recipe``, ``secret``: those of the state, see ``read_recipe``. ``snapshot``: the rows of the opening, for a
+        reader or a dry run; None for a state that is written to. Raises StoreDamaged.
         """
         super().__init__(kv, secret, pages)
         self.scheme, self.location = kv.scheme, kv.location
@@ -141,7 +141,7 @@ class PageStore(PageRows):
                 self.note_id(layout.last_id(key))
 
     def damaged(self, what: str) -> StoreDamaged:
-        """Return the error for a row that is not what was written."""
+        """Return the error for a damaged row."""
         return self.kv.damaged(what)
 
     # Pages.
@@ -208,7 +208,7 @@ class PageStore(PageRows):
             self.file(record, changes, seconds, evidence)
             if generation:
                 changes.put(layout.journal_key(generation, record.id), layout.pack_id(replaces))
-            elif not self.is_shared:  # else its id is as new as those of other crawls
+            elif not self.is_shared:  # there, ids of all crawls are about as new
                 self._expiry.requeue(record.id, changes)
             if copied_from:
                 self.see(copied_from, seconds, changes)

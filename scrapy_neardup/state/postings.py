@@ -4,7 +4,7 @@ Rows (on a server, where many crawlers file at once): one for each posting, k + 
 miss. In LevelDB each miss would cost a search in each level: 25 microseconds in a million pages.
 
 Lists (elsewhere): one row for each key, k + key, with the ids. LevelDB's Bloom filter answers a miss in one
-microsecond. A full row ends in a plus sign, and further ids stand in bundles, k + key + newest id, each as large as a
+microsecond. A full row ends in a plus sign, and further ids are in bundles, k + key + newest id, each as large as a
 row.
 """
 
@@ -41,7 +41,7 @@ class Postings(ABC):
         self._kv = kv
 
     def forget(self) -> None:  # noqa: B027 - rows that are never kept need no method
-        """Forget what was read: rows change."""
+        """Forget the rows of the last look-up: they change."""
 
     @abstractmethod
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
@@ -61,16 +61,17 @@ class PostingLists(Postings):
 
     def __init__(self, kv: KeyValueStore) -> None:
         super().__init__(kv)
-        #: The rows of the last look-up. A page is mostly filed right after its look-up.
+        #: The keys of the last look-up, and their rows. A page is mostly filed right after its look-up.
+        self._asked: tuple[int, ...] = ()
         self._read: dict[bytes, bytes | None] = {}
 
     def forget(self) -> None:
-        self._read = {}
+        self._asked, self._read = (), {}
 
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
         rows = pack_keys(keys, _POSTINGS)
         heads = self._kv.get_all(rows)
-        self._read = dict(zip(rows, heads, strict=True))
+        self._asked, self._read = tuple(keys), dict(zip(rows, heads, strict=True))
         if not any(heads):
             return [[] for _ in keys]
         return [self._newest(row, head, limit) if head else [] for row, head in zip(rows, heads, strict=True)]
@@ -85,9 +86,13 @@ class PostingLists(Postings):
         return sorted(ids, reverse=True)[:limit]
 
     def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
+        alone = id.to_bytes(_ID, "big")
+        if tuple(keys) == self._asked and not (changes.puts or changes.deletes or any(self._read.values())):
+            changes.puts.update(dict.fromkeys(self._read, alone))  # nearly all new pages: nobody has these keys
+            return
         for row, head in self._heads(keys, changes):
             if not head:
-                changes.put(row, id.to_bytes(_ID, "big"))
+                changes.put(row, alone)
                 continue
             ids, more = _unpack(head)
             may_be_bundled = more and id <= self._kv.largest

@@ -20,7 +20,7 @@ from scrapy_neardup.state.layout import FORMAT, meta_key
 SECRET_SETTING = "NEARDUP_SECRET"  # noqa: S105  # a name
 #: The field of the recipe.
 SECRET_NAME = "secret"  # noqa: S105  # a name
-#: The keys of a state's recipe, and of its own secret.
+#: The keys of a state's recipe and of its secret.
 RECIPE, SECRET = meta_key("recipe"), meta_key("secret")
 _LEAST = 16
 _BYTES = 32
@@ -40,7 +40,7 @@ class Secret:
 
     @classmethod
     def shared(cls, said: str) -> Secret:
-        """Return the user's secret. Raises SettingsError for one that is easy to guess."""
+        """Return the user's secret. Raises SettingsError for a short one."""
         if len(said) < _LEAST:
             raise SettingsError(
                 f"{SECRET_SETTING} is too short to be safe. Give at least {_LEAST} characters, for example from "
@@ -59,7 +59,7 @@ NO_SECRET = Secret(b"", is_own=False)
 
 
 def secret_of(recipe: Mapping[str, Any], own: bytes | None, given: Secret | None, location: str) -> Secret | None:
-    """Return the secret of a state: its ``own``, or the ``given`` one that its recipe names.
+    """Return the secret of a state: its ``own``, or the ``given`` one if its recipe names that.
 
     None if neither is there; such a state cannot look anything up. Raises StoreMismatch for another secret.
     """
@@ -83,7 +83,7 @@ def secret_of(recipe: Mapping[str, Any], own: bytes | None, given: Secret | None
 # of their output on our texts, which decides whether they are equal (see ``text.samples``).
 
 
-#: Fields with a comparison of their own.
+#: Fields that are compared in another way.
 SAMPLES = "samples"
 PARAMETERS = "parameters"
 
@@ -158,7 +158,7 @@ def fits(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> bool:
 
 
 def is_method_of(theirs: Mapping[str, Any], said: Mapping[str, Any]) -> bool:
-    """Whether a recipe is of a method, whatever its tools."""
+    """Whether a recipe is of a method, with any tools."""
     own = {name: theirs[name] for name in said if name in theirs}
     return fits(own, said)
 

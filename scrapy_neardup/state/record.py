@@ -23,7 +23,7 @@ class Record:
     An original is its own ``original``. A copy names its original; only a variant has keys and a sketch. A
     ``delivered`` copy, which the policy let pass, has a sketch to recognise it as unchanged. An unjudged page is its
     own original with similarity 0, no keys, and a fingerprint of its source as sketch; items of listings: see
-    ``row_mark``. A page of a ``former`` recipe has neither keys nor sketch until it comes again. A copy that replaced
+    ``row_mark``. A page of a ``former`` recipe has no keys and no sketch until it comes again. A copy that replaced
     its original is filed under the id of its group; see ``pages.newest_replacement``.
     """
 
@@ -143,7 +143,7 @@ class Record:
 
 
 def row_mark(mark: int) -> bytes:
-    """Return the sketch of an item of a listing, one byte longer than that of other unjudged pages."""
+    """Return the sketch of an item of a listing, one byte longer than for other unjudged pages."""
     return _ROW.pack(mark, b"r")
 
 

@@ -1,4 +1,4 @@
-"""The rows of pages: what finds a page, and what filing, changing and removing it writes."""
+"""The rows of pages: read, filed, changed and removed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Clock:
     def new_id(self) -> int:
         """Return an id larger than every other: nanoseconds since 1970, a multiple of 65,536.
 
-        Ids stand in a dozen rows of a page, and zeros compress.
+        A dozen rows of a page have its id, and zeros compress.
         """
         self.newest = max((self.newest | _WITHIN) + 1, self.nanoseconds() & ~_WITHIN)
         return self.newest
@@ -98,7 +98,7 @@ class PageRows:
     def apply(self, changes: Changes, *, sync: bool | None = None, added: int = 0) -> None:
         """Write a batch. ``added``: how many records are new, less those that go.
 
-        ``sync``: wait for the disk; None waits about once a second, so that a power cut costs a second of pages.
+        ``sync``: wait for the disk; None waits about once a second. So a power cut costs a second of pages.
         """
         self._postings.forget()
         if sync is None:
@@ -135,15 +135,18 @@ class PageRows:
     def erase(self, id: int, changes: Changes) -> int:
         """Remove a record with all rows that point to it; return 0 or 1."""
         record = self.kept(id, changes)
-        if record is None:
-            return 0
-        changes.delete(layout.record_key(id))
-        changes.delete(layout.evidence_key(id))
-        self._postings.remove(record.keys, id, changes)
+        if record is not None:
+            self.erase_page(record, changes)
+        return int(record is not None)
+
+    def erase_page(self, record: Record, changes: Changes) -> None:
+        """Remove a record with all rows that point to it."""
+        changes.delete(layout.record_key(record.id))
+        changes.delete(layout.evidence_key(record.id))
+        self._postings.remove(record.keys, record.id, changes)
         url = self.url_key(record.url)
-        if self.is_page_of(url, id, changes):
+        if self.is_page_of(url, record.id, changes):
             changes.delete(url)
-        return 1
 
     def kept(self, id: int, changes: Changes) -> Record | None:
         """Return the record, unless these changes remove it."""

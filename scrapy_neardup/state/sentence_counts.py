@@ -1,7 +1,7 @@
 """On how many pages each sentence stood, for the frequent sentences of an endless stream.
 
 A table of fixed size after Misra and Gries (1982): a sentence that finds its bucket full replaces one without repeats,
-or else decrements every count there. So frequent sentences stay, and the many on one page alone pass through. Memory,
+or else decrements every count there. So frequent sentences stay, and the many that come once pass through. Memory,
 written bytes (1.2 MB at most) and work per page are bounded.
 
 Counts are never too high. They are exact while the bucket has room. They are too low for a sentence that returns too
@@ -43,8 +43,8 @@ class Recurrence:
     """Counts of 131,072 sentences by 32-bit fingerprint, in 1.2 MB.
 
     A sentence has 32 bits for its sites, and its *repeats*, at most 255: pages on a site (or one with the same bit)
-    where it had stood before. A sentence of one site has a repeat for each page after the first; one that moves between
-    sites has as many after about twice as many pages.
+    where it had stood before. A sentence of one site has a repeat for each page after the first; a sentence that
+    moves between sites has as many after about twice as many pages.
     """
 
     def __init__(self) -> None:
@@ -68,7 +68,7 @@ class Recurrence:
         Known sentences come first, then the others look for a place.
         """
         sentences = sentences.astype(np.uint32)
-        sentences.sort()  # their order in the page makes no difference; nor does it if one comes twice
+        sentences.sort()  # neither their order nor a repetition makes a difference
         buckets, slots, known = self._find(sentences)
         bit = np.uint32(1 << (site & 31))
         held = slots[known]

@@ -1,6 +1,6 @@
 """The URLs of states: engines by scheme, placeholders, and what states exist.
 
-A URL in NEARDUP_STORE names an engine and a location. It may have placeholders, ``%(name)s``, and then stands for a
+A URL in NEARDUP_STORE names an engine and a location. It may have placeholders, ``%(name)s``, and then names a
 state for each value of an attribute of the spider.
 """
 
@@ -160,7 +160,7 @@ def safe_name(value: str) -> str:
 
 
 def has_placeholders(url: str) -> bool:
-    """Whether the URL stands for several states."""
+    """Whether the URL names several states."""
     return "%(" in url
 
 

@@ -68,7 +68,7 @@ class RowCount:
             self.add_record(_record(key, value))
 
     def count(self, key: bytes, value: bytes) -> None:
-        """Count a row for the tally alone."""
+        """Count a row only for the tally."""
         first = key[:1]
         if first not in _DERIVED and key != KEY:
             self._total += of_row(key, value)
@@ -103,7 +103,7 @@ class RowCount:
         return column(self._ids)
 
     def unnamed(self) -> list[int]:
-        """Return the ids of pages whose URL row names another page."""
+        """Return the ids of pages without a URL row: theirs names another page."""
         urls, named = column(self._urls), column(self._named) ^ column(self._known)
         is_unnamed = np.isin(urls, column(self._known)) & ~np.isin(self.ids ^ urls, named)
         return [id for id in self.ids[is_unnamed].tolist() if id not in self._superseded]

@@ -1,4 +1,4 @@
-"""``scrapy neardup check`` of whole, damaged and unreadable states, its repaired copies, and ``compact``."""
+"""``scrapy neardup check`` of whole, damaged and unreadable states, and its repaired copies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from tests.build import HOSTILE, KINDS, judge_pages, make_state, open_state, read_records, state_files
-from tests.cli import Invoke, is_harmless, run, run_process
+from tests.cli import Invoke, is_clean, run, run_process
 from tests.faults import engine_of
 
 ADVICE = "scrapy neardup check --repair TO\n"
@@ -72,7 +72,7 @@ def test_hostile_strings_are_shown_as_text(sqlite: str, invoke: Invoke) -> None:
         store.write(Changes({record_key(1): Record(1, url, 1).pack()}), added=1)
     for arguments in ([], ["--json"]):
         done = invoke("check", "--store", sqlite, *arguments)
-        assert (done.code, is_harmless(done.out), "梨" in done.out) == (1, True, True)
+        assert (done.code, is_clean(done.out), "梨" in done.out) == (1, True, True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -140,15 +140,3 @@ def test_a_copy_is_refused_where_it_cannot_be(
         run("check", "--store", state, "--repair", target(tmp_path))
     assert state_files(tmp_path, tmp_path / "state.leveldb") == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["state.leveldb", "there"]
-
-
-def test_compact_frees_the_room_of_forgotten_pages(state: str, invoke: Invoke) -> None:
-    with open_state(state) as store:
-        ids = [store.new_id() for _ in range(300)]
-        for id in ids:
-            store.add(Record(id, f"https://many.example/{id}", id, keys=(id, id + 1), sketch=str(id).encode() * 40))
-    with open_state(state) as store:
-        assert store.forget(ids) == 300
-    first, second = (invoke("compact", "--store", state, "--json").data for _ in range(2))
-    assert 0 < first["bytes_after"] < first["bytes_before"]
-    assert second["bytes_after"] == pytest.approx(first["bytes_after"], rel=0.2)

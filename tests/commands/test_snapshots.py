@@ -113,7 +113,6 @@ LINES = {
         "forget --host none.example --store STATE",
         "forget {PEAR} {SHORT} --store STATE",
     ],
-    "compact": ["compact --store STATE", "compact --store STATE --json"],
     "check": [
         "check --store STATE",
         "check --store STATE --json",

@@ -11,13 +11,15 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.cli import contents
-from scrapy_neardup.errors import NearDupError, StoreLocked, StoreMismatch
+from scrapy_neardup.errors import NearDupError, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.judge.recipes import decisions_of
+from scrapy_neardup.maintenance.copying import Migration
 from scrapy_neardup.maintenance.export import ExportFile
 from scrapy_neardup.maintenance.scan import statistics
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import STORES
 from tests.build import (
     BAKERY,
@@ -30,6 +32,7 @@ from tests.build import (
     judge_pages,
     make_state,
     open_state,
+    read_records,
     set_extractor,
 )
 from tests.cli import Invoke, run, run_process
@@ -38,7 +41,6 @@ NEW, NEW_TEXT = (
     "https://new.example/1",
     join_text("新开的渡口在周一迎来了第一批乘客", "船长说今后每天有六个班次往返两岸", "票价和从前一样"),
 )
-AS_OF = r"As of \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00, "
 
 
 @pytest.fixture(params=KINDS)
@@ -55,16 +57,14 @@ def at_work(state: str) -> Iterator[PageStore]:
     close_store(store)
 
 
-def test_stats_of_a_state_in_use_name_its_time(state: str, at_work: PageStore, invoke: Invoke) -> None:
-    _, out, message = invoke("stats", "--store", state, "--json")
-    found = json.loads(out)
-    assert (found["pages"], found["unsealed"], found["in_use"]) == (9, 1, True)
-    assert re.fullmatch(
-        AS_OF + "morning is using it. Unsealed pages: 1. They become permanent when their feeds are stored.\n", message
-    )
-    assert found["as_of"] in message
+def test_a_state_in_use_is_read_as_of_a_time(state: str, at_work: PageStore, invoke: Invoke) -> None:
+    done = invoke("stats", "--store", state, "--json")
+    assert (done.data["pages"], done.data["unsealed"], done.data["in_use"]) == (9, 1, True)
+    said = "morning is using it. Unsealed pages: 1. They become permanent when their feeds are stored.\n"
+    assert done.err == f"As of {done.data['as_of']}, {said}"
     assert re.search(r"^unsealed +1, 11\.1%$", invoke("stats", "--store", state).out, re.MULTILINE)
-    assert at_work.pages == 9
+    found = invoke("explain", NEW, PEAR, "--store", state, "--json").data
+    assert [page["sealed"] for page in found["pages"]] == [False, True]
 
 
 def test_unsealed_pages_of_a_killed_crawl_are_named_and_stay(state: str, invoke: Invoke) -> None:
@@ -74,12 +74,6 @@ def test_unsealed_pages_of_a_killed_crawl_are_named_and_stay(state: str, invoke:
         done = invoke("stats", "--store", state, "--json")
         assert (done.data["pages"], done.data["unsealed"], done.data["in_use"]) == (9, 1, False)
         assert "nobody is using it. Unsealed pages: 1. Crawl morning was killed" in done.err
-
-
-def test_a_page_says_whether_it_is_sealed(state: str, at_work: PageStore, invoke: Invoke) -> None:
-    found = invoke("explain", NEW, PEAR, "--store", state, "--json").data
-    assert [page["sealed"] for page in found["pages"]] == [False, True]
-    assert (found["in_use"], found["as_of"][:2]) == (True, "20")
 
 
 def test_an_export_holds_sealed_pages_only(state: str, at_work: PageStore, tmp_path: Path, invoke: Invoke) -> None:
@@ -206,3 +200,24 @@ def test_a_migration_needs_and_keeps_a_shared_secret(tmp_path: Path) -> None:
     given = (*given[:4], f"sqlite://{tmp_path}/shared-2.sqlite", *given[5:])
     assert run("dedup", *given, NEARDUP_METHOD="nshash", **secret) == 0
     assert out.read_text() == ""
+
+
+def test_a_copy_by_migrate_is_without_the_room_of_forgotten_pages(tmp_path: Path, invoke: Invoke) -> None:
+    url, to = make_state("sqlite", tmp_path), f"sqlite://{tmp_path}/small.sqlite"
+    with open_state(url) as store:
+        ids = [store.new_id() for _ in range(300)]
+        for id in ids:
+            store.add(Record(id, f"https://many.example/{id}", id, keys=(id, id + 1), sketch=str(id).encode() * 40))
+        store.forget(ids)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Migration, "take_all", lambda *_: None)
+        with pytest.raises(StoreError, match="Only 0 of 8 pages were converted"):
+            run("migrate", "--store", url, "--to", to)
+    assert not (tmp_path / "small.sqlite").exists()
+    assert run("migrate", "--store", url, "--to", to) == 0
+    assert read_records(to) == read_records(url)
+    before, after = (invoke("stats", "--store", one, "--json").data for one in (url, to))
+    assert after["bytes"] < before["bytes"] / 2
+    assert [after[name] for name in ("kinds", "dropped_sites", "pages")] == [
+        before[name] for name in ("kinds", "dropped_sites", "pages")
+    ]

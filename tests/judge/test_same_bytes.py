@@ -19,14 +19,14 @@ from scrapy_neardup.judge.manual_verdicts import (
     write_manual_verdicts,
 )
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.model import Kind, Likeness, Verdict
+from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.page.extraction import Extractor, HtmlReader, PageContent
 from scrapy_neardup.page.source import BodyHasher, PageSource, UnreadPage
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
-from tests.build import make_detector, story
+from tests.build import make_detector, reserve, story
 
 ONE, OTHER, MIRROR = "http://river.example/1", "http://river.example/2", "http://mirror.example/1"
 
@@ -116,6 +116,17 @@ def test_other_fields_of_its_item_make_another_page(store: PageStore) -> None:
     items: list[dict[str, Any]] = [{}, {"title": "另一个标题"}, {"title": "另一个标题"}]
     kinds = [crawl.judge(ONE, FIRST, **item).kind for item in items]
     assert (kinds, crawl.read) == ([Kind.UNIQUE, Kind.UPDATED, Kind.UNCHANGED], [ONE, ONE])
+
+
+def test_a_page_is_read_while_another_version_of_it_is_in_flight(store: PageStore) -> None:
+    crawl = Crawl(store)
+    crawl.judge(ONE, FIRST)
+    known = store.find(ONE)
+    assert known is not None
+    other = reserve(crawl.detector, Page(ONE, text="".join(story(9))))
+    assert crawl.detector.check_bytes(ONE, known.body) is None
+    crawl.detector.release(other)
+    assert crawl.detector.check_bytes(ONE, known.body) is not None
 
 
 def test_digests_depend_on_the_secret_and_on_the_charset() -> None:

@@ -177,16 +177,6 @@ def test_damage_is_told_of_as_at_an_opening(url: str, tmp_path: Path) -> None:
     assert files(tmp_path) == before
 
 
-def test_a_database_that_is_gone_is_told_of(url: str, tmp_path: Path) -> None:
-    with at_work(url) as store:
-        put(store, "http://a.example/1")
-    for path in sorted((tmp_path / "here").rglob("*")):
-        if path.is_file() and "witness" not in path.name:
-            path.unlink()
-    with pytest.raises(StoreDamaged, match=r"its database is missing or empty, but its witness .* 1 pages"):
-        open_snapshot(url)
-
-
 def test_another_recipe_and_an_empty_place_are_refused_and_nothing_is_made(url: str, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no state at"):
         open_snapshot(url, {})

@@ -13,7 +13,7 @@ import pytest
 from scrapy_neardup.errors import StoreDamaged, StoreError
 from scrapy_neardup.kv import tally as witness
 from scrapy_neardup.kv.base import Changes, Engine
-from scrapy_neardup.kv.tally import KEY, RowTally, Witness, check_bytes, of_row
+from scrapy_neardup.kv.tally import RowTally, Witness, check_bytes, of_row
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.layout import pack_seen, record_key, url_key
 from scrapy_neardup.state.opening import open_at
@@ -21,7 +21,7 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import default_url
 from tests.build import FILE_ENGINES
-from tests.faults import engine_of, tally_problems
+from tests.faults import engine_of
 from tests.state.test_contract import copy_as_killed
 
 RECIPE = {"method": "minhash", "seed": 7}
@@ -377,24 +377,3 @@ def test_rows_that_do_not_fit_are_told_of_after_a_kill(spot: Spot) -> None:
             assert not check(store).sound, told
         with pytest.raises(StoreDamaged, match=told):
             killed.open()
-
-
-def test_the_tally_is_right_whatever_is_written(spot: Spot) -> None:
-    with closing(spot.open()) as store:
-        generation = store.begin("a crawl")
-        fill(store, 1, 11)
-        for n in range(20, 30):
-            store.add(page(n), generation=generation)
-        store.add(Record(31, page(1).url, 31, 1.0, (4,)), generation=generation, replaces=1)
-        store.add(Record(2, page(2).url, 2, 1.0, (9, 10)), replaces=2)
-        store.touch(page(3))
-        store.forget([4, 4, 77])
-        store.roll_back(generation, 20)
-        store.roll_back(generation, 20)
-        store.seal(generation, [21, 22, 31])
-        assert tally_problems(store) == []
-        assert store.pages == sum(1 for _ in store.rows(b"r")) == RowTally.unpack(store.value(KEY) or b"").pages
-        killed = spot.copied("killed")
-    with closing(killed.open()) as store:
-        assert tally_problems(store) == []
-        assert store.rolled_back.pages == 7

@@ -18,9 +18,9 @@ from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import parse_url
 from tests.server.redis_cluster import Cluster, Watched, caught_up, free_ports, sentinel_running, until, watched_running
 from tests.server.redis_server import as_redis_does, certified, running
-from tests.server.test_redis import pages_of
+from tests.server.test_redis import RECIPE, pages_of
+from tests.server.test_redis import put as put_url
 
-RECIPE = {"method": "any", "seed": 7}
 URL = "https://ferry.example"
 
 
@@ -32,10 +32,7 @@ def store_at(url: str) -> RedisStore:
 
 
 def put(store: RedisStore, path: str, *keys: int) -> Record:
-    id = store.new_id()
-    record = Record(id, f"{URL}/{path}", id, 1.0, keys, b"sketch")
-    store.add(record)
-    return record
+    return put_url(store, f"{URL}/{path}", *keys)
 
 
 def paths(store: RedisStore) -> list[str]:

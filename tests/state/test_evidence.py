@@ -16,20 +16,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrapy_neardup.errors import StoreDamaged, StoreMismatch
-from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.policy import Policy
+from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.tally import KEY, check_bytes
-from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Likeness, Match, Page
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence, Keep, evidence
-from scrapy_neardup.state.opening import close_store, memory_state, open_store
+from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import STORES
-from tests.build import judge_page, page, story
 
 RECIPE = {"method": "any", "version": 1}
 SCHEMES = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]
@@ -99,6 +95,10 @@ def test_what_is_kept_of_a_page() -> None:
         (Likeness.NEAR, MATCH, True, Keep.TEXTS, Evidence("near", 0, 0.8765, 0.91, 18, "渡口开航", SHARED, PAGE.text)),
     ]:
         assert evidence(PAGE, likeness, match, copy=copy, keep=keep) == expected
+    match = Match(12, "http://a.example/", 0.0, 1.0, 1.0, ("长" * 1000,))
+    told = evidence(Page("u", title="题" * 1000, text="x"), Likeness.NEAR, match, copy=True, keep=Keep.EVIDENCE)
+    assert told is not None
+    assert (len(told.title), [len(one) for one in told.shared]) == (200, [300])
 
 
 @given(st.text(st.characters(exclude_categories=())) | st.text(st.characters(codec="gbk")))
@@ -124,13 +124,6 @@ def test_what_copies_share_takes_less_room_in_gbk() -> None:
     assert len(told.pack()) < 0.9 * len(replace(told, title="渡口开航\ud83d").pack())
 
 
-def test_titles_and_sentences_are_kept_to_a_bound() -> None:
-    match = Match(12, "http://a.example/", 0.0, 1.0, 1.0, ("长" * 1000,))
-    told = evidence(Page("u", title="题" * 1000, text="x"), Likeness.NEAR, match, copy=True, keep=Keep.EVIDENCE)
-    assert told is not None
-    assert (len(told.title), [len(one) for one in told.shared]) == (200, [300])
-
-
 def test_evidence_is_found_by_the_page_and_goes_with_it(store: PageStore) -> None:
     told = Evidence("near", 0, 0.5, 0.75, 100, "渡口", ("开航",))
     kept, lost = put(store, "kept", told), put(store, "lost", told)
@@ -146,17 +139,6 @@ def test_evidence_is_found_by_the_page_and_goes_with_it(store: PageStore) -> Non
 
 
 @pytest.mark.slow
-def test_forgetting_removes_all_that_is_known_of_a_page_and_counts_what_was_there(store: PageStore) -> None:
-    before = {key: value for key, value in store.kv.scan(b"") if key != KEY}
-    gone = [put(store, f"p{number}", Evidence("near")) for number in range(1500)]
-    stays = put(store, "stays")
-    assert store.forget([*(record.id for record in gone), gone[0].id, 5]) == 1500
-    assert (store.pages, list(store.records())) == (1, [stays])
-    store.forget([stays.id])
-    assert {key: value for key, value in store.kv.scan(b"") if key != KEY} == before
-
-
-@pytest.mark.slow
 def test_compacting_leaves_everything_as_it_is_and_gives_back_room(store: PageStore) -> None:
     stays = put(store, "stays", Evidence("near", title="渡口"))
     gone = [put(store, f"p{number}", Evidence(text=random.randbytes(1000).hex())).id for number in range(1500)]
@@ -167,49 +149,6 @@ def test_compacting_leaves_everything_as_it_is_and_gives_back_room(store: PageSt
     assert dict(store.kv.scan(b"")) == before
     assert store.find(stays.url) == stays
     assert store.size() < full / 4
-
-
-def test_a_state_can_be_opened_whatever_its_recipe_and_tells_it(tmp_path: Path) -> None:
-    place = url("sqlite", tmp_path)
-    store = open_store(place, RECIPE)
-    put(store, "a")
-    assert store.secret is not None
-    told = {**RECIPE, "format": layout.FORMAT, "secret": store.secret.name}
-    assert store.recipe == told
-    close_store(store)
-    again = open_store(place, None)
-    assert (again.recipe, again.pages) == (told, 1)
-    assert open_store(place, RECIPE) is again  # and it is the same state for a crawl of this process
-    with pytest.raises(StoreMismatch, match="with other parameters"):
-        open_store(place, {"method": "other"})
-    close_store(again)
-    close_store(again)
-
-
-@pytest.mark.parametrize("keep", Keep)
-def test_a_detector_keeps_what_it_is_told_to(keep: Keep) -> None:
-    store = memory_state({})
-    detector = Detector(make_method("cascade", {}), store, who="test", policy=Policy(keep=keep))
-    sentences = story(1)
-    first, copy = page("first", sentences, "渡口开航"), page("copy", [*sentences[1:], "本站转载。"], "渡口开航")
-    longer = page("longer", [*sentences, *story(2, 40)], "另一个题目")
-    verdicts = [judge_page(detector, one).verdict for one in (first, copy, longer)]
-    told = [store.evidence(verdict.id) for verdict in verdicts]
-    if keep is Keep.NOTHING:
-        assert told == [None, None, None]
-        return
-    original, of_copy, of_longer = told
-    kept = first.text if keep is Keep.TEXTS else ""
-    assert original == Evidence(letters=len(first.text), title=first.title, text=kept)
-    assert of_copy is not None
-    assert of_longer is not None
-    assert (of_copy.likeness, of_copy.like, of_copy.title) == ("near", 0, "渡口开航")
-    assert verdicts[1] is not None
-    assert verdicts[1].match is not None
-    assert of_copy.shared == verdicts[1].match.shared != ()
-    assert of_copy.text == (copy.text if keep is Keep.TEXTS else "")
-    assert verdicts[0] is not None
-    assert (of_longer.likeness, of_longer.like) == ("excerpt", verdicts[0].id)
 
 
 @pytest.mark.parametrize(
