@@ -12,7 +12,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -68,18 +67,10 @@ def run_safely(command: str, *arguments: str | Path, **settings: Any) -> int:
         return int(end.code or 0)
 
 
-def mask(output: str, url: str) -> str:
-    """Output without what differs from run to run, or with the method: times, ids, sizes, places, similarities."""
-    output = output.replace(str(Path(url.partition("://")[2]).resolve()), "STATE")
-    output = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", "TIME", output)
-    output = re.sub(r"\b[0-9a-f]{16}\b", "ID", output)
-    output = re.sub(r"\b0\.\d{4}\b", "0.NNNN", output)
-    return re.sub(r"\d+(\.\d+)? (bytes|kB)\b", "SIZE", output)
-
-
-def is_harmless(output: str) -> bool:
-    """Whether nothing in it could steer a terminal."""
-    return not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]", output)
+def is_clean(output: str) -> bool:
+    """Whether nothing in it could steer a terminal, and no line is forged."""
+    printable = output.replace("\n", "").replace("\u3000", "").isprintable()
+    return printable and not any(line.startswith("forged") for line in output.split("\n"))
 
 
 def command_line(*arguments: str) -> list[str]:

@@ -42,7 +42,7 @@ class CountTable:
     def __init__(self, expected: Hashes = _NO_HASHES) -> None:
         """``expected``: hashes in ascending order."""
         self._expected = expected
-        #: The counts of the expected hashes; then one that is never used.
+        #: The counts of the expected hashes; behind them a place for all others.
         self.counts = np.zeros(len(expected) + 1, np.uint32)
         self._others: dict[int, int] = {}
         self._begun: tuple[npt.NDArray[np.uint32], dict[int, int]] = self.counts, {}
@@ -70,7 +70,7 @@ class CountTable:
         self._begun = self.counts.copy(), dict(self._others)
 
     def added(self) -> tuple[Hashes, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return all hashes, their counts of now, and those of the beginning."""
+        """Return all hashes, their present counts, and their first counts."""
         (begun, others), hashes = self._begun, np.fromiter(self._others, np.uint64, len(self._others))
         now = np.concatenate((self.counts[:-1], np.fromiter(self._others.values(), np.uint32, len(self._others))))
         before = np.concatenate((begun[:-1], np.array([others.get(one, 0) for one in self._others], np.uint32)))

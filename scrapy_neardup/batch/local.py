@@ -1,10 +1,10 @@
 """Run the stages on this machine: tables on disk, one process that judges, and others that read.
 
-Parts are judged in their order. So each is given what the parts before it leave in the end, and is judged once. Only if
-its pages ask what nobody could foresee, and earlier parts know an answer, it is judged again.
+Parts are judged in their order, so most are judged once. If the pages of a part ask something unforeseen, and an
+earlier part knows an answer, the part is judged again.
 
-The rows of a part hold the digest of the answers that it was given. So a run may hold any mixture of old and new files,
-and a run that was killed goes on where it was.
+The rows of a part hold the digest of its answers. So a run may hold any mixture of old and new files, and a killed run
+goes on where it was.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class LocalRunner:
                 self._inform(f"{pages:,} pages judged")
 
     def _files(self) -> Generator[Path]:
-        """Yield the files of pages in their order, each as soon as it was read."""
+        """Yield the files of pages in their order. Each comes when it is written."""
         run = self._run
         with ProcessPoolExecutor(self._readers, get_context("spawn")) as pool:
             try:
@@ -159,7 +159,7 @@ def judge_if_new(
 
 
 def _answers(asked: Asked, parts: Sequence[ArchivePart], common: int) -> pa.Table:
-    """Return the answers of these parts to what the next part asks."""
+    """Return the answers of these parts to the questions of the next one."""
     rows = [ROWS.empty_table()]
     for topic, hashes in asked.items():
         rows += [matching(part.rows_of(topic), hashes) for part in parts if len(hashes)]

@@ -1,4 +1,4 @@
-"""Read inputs to tables of pages, with the fingerprint of each page as it is without boilerplate."""
+"""Read inputs to tables of pages and their fingerprints, before anything is known of boilerplate."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import fields
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,8 @@ from scrapy_neardup.batch.runs import BatchOptions, BatchRun, Stretch, rank_of
 from scrapy_neardup.errors import NearDupError, PageError
 from scrapy_neardup.files import Entry, InputRecord, Malformed, Skipped, read_input
 from scrapy_neardup.judge.records import RecordReader
-from scrapy_neardup.model import NO_SENTENCES, Fingerprint, Page
+from scrapy_neardup.methods import METHODS
+from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.text.sentences import why_unjudged
 from scrapy_neardup.untrusted import line_logger
 
@@ -41,7 +42,7 @@ PAGES = pa.schema(
         ("own", pa.int64()),
     ]
 )
-#: The strings of a page that have columns of their own, and the other fields, without those that records lack.
+#: The strings of a page with a column each, and the other fields, without those that records lack.
 _STRINGS = ("url", "reader", "site", "canonical", "text")
 _OTHERS = [one.name for one in fields(Page) if one.name not in (*_STRINGS, "html", "row", "body", "letters")]
 _NOTHING = Fingerprint((), b"")
@@ -109,6 +110,8 @@ class PageTabulator:
         self._method, self._min_letters = options.make_method(), options.config.min_letters
         self._source = options.config.open_source(options.fields, hashes_items=False)
         self._records = RecordReader(self._source.__enter__(), options.id_field)
+        #: A method of the user may look at the counts of a site, which only the state knows.
+        self._is_ours = self._method.name in METHODS
         self._rows = list[tuple[Any, ...]]()
 
     def close(self) -> None:
@@ -129,7 +132,7 @@ class PageTabulator:
         try:
             page = self._records.read(self._records.draft(entry, name), name)
             page = self._records.add_item_hash(page, entry)
-            if not (page.row or page.unread or why_unjudged(page.text, self._min_letters)):
+            if self._is_ours and not (page.row or page.unread or why_unjudged(page.text, self._min_letters)):
                 made = self._method.for_state(page, None)
         except PageError as error:
             failed = error.reason
@@ -147,9 +150,9 @@ class PageTabulator:
 def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
     if not pa.types.is_list(kind):
         return pa.array(values, kind)
-    ends = np.cumsum([0, *map(len, values)], dtype=np.int32)
-    joined = np.concatenate([np.asarray(one, kind.value_type.to_pandas_dtype()) for one in values] or [NO_SENTENCES])
-    return pa.ListArray.from_arrays(pa.array(ends), pa.array(joined, kind.value_type))
+    starts = np.cumsum([0, *map(len, values)], dtype=np.int32)
+    joined = np.fromiter(chain.from_iterable(values), np.uint64, starts[-1])  # faster than lists of Arrow
+    return pa.ListArray.from_arrays(pa.array(starts), pa.array(joined).cast(kind.value_type))
 
 
 def stored_pages(batch: pa.RecordBatch) -> Iterator[tuple[Page, str]]:

@@ -1,6 +1,6 @@
-"""One part of an archive: what its pages ask, its state, and its judging, as a small crawl.
+"""One part of an archive: the questions of its pages, its state, and its judging, as a small crawl.
 
-The state begins with what earlier parts left. It notes the hashes that are asked for, and what pages write.
+The state begins with answers of earlier parts. It notes all questions, and everything that pages write.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _NOTHING: tuple[int, int, bytes | None] = 0, 0, None
 
 
 class PartPages:
-    """The pages of a part as arrays, and what they ask before anything is known of other pages."""
+    """The pages of a part as arrays, and the questions that they ask in any case."""
 
     _COLUMNS = ("rank", "url", "site", "canonical", "keys", "sketch", "sentences", "own")
 
@@ -144,9 +144,9 @@ def answers_on(topic: Topic, given: pa.Table) -> tuple[Hashes, npt.NDArray[np.ui
 
 
 class PartStore(PageStore):
-    """The state of one part, in memory. It notes what its pages ask and write.
+    """The state of one part, in memory. It notes the questions of its pages, and everything that they write.
 
-    The id of a page is its rank. Pages are neither sealed nor removed; nobody reads when they were seen.
+    The id of a page is its rank. Pages are never sealed or removed, and nobody reads when they were seen.
     """
 
     def __init__(
@@ -214,7 +214,7 @@ class PartStore(PageStore):
         """The page got this verdict, packed."""
         self.judged.append((self._rank, self._flags, verdict, *self._written))
 
-    # What is asked.
+    # Questions.
 
     def new_id(self) -> int:
         return self._rank
@@ -240,7 +240,7 @@ class PartStore(PageStore):
         """Return nothing: only groups are asked for so, and no page replaces the first one of its group."""
         return []
 
-    # What is written.
+    # Changes.
 
     def add(self, record: Record, evidence: Evidence | None = None, *, replaces: int = 0, **others: Any) -> None:
         self._write(record, self._hash(record.url), record.keys, replaces)
@@ -327,7 +327,7 @@ def judge_part(
 
 def _judge(detector: Detector, page: Page, failed: str) -> Verdict:
     if failed:
-        return Verdict(Kind.UNJUDGED, page.url, reason=failed)  # type: ignore[arg-type]  # as it was stored
+        return Verdict(Kind.UNJUDGED, page.url, reason=failed)  # type: ignore[arg-type]  # it is a reason
     try:
         return detector.judge_now(page, sealed=False)
     except Exception:  # one page must not end the part

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -96,7 +96,7 @@ def _valid(text: str) -> str:
 
 
 def write_kept(run: BatchRun, out: Writer, passes: Callable[[Verdict], bool]) -> int:
-    """Write the records whose verdict passes, as ``dedup`` does; return how many. The inputs are read once more."""
+    """Write the records that pass, as ``dedup`` does; return how many. The inputs are read once more."""
     written = 0
     judged = chain.from_iterable(map(judged_pages, run.own_parts))
     one = next(judged, None)
@@ -121,17 +121,22 @@ def _entries(input: int, name: str, format: str) -> Iterator[tuple[int, Entry]]:
 
 
 def export_state(run: BatchRun, store: PageStore, keep: Keep) -> int:
-    """Write all pages of a run and of those before it to an empty state; return how many. They are sealed at the end.
+    """Write all pages of this and earlier runs to an empty state; return how many. They are sealed at the end.
 
-    Counts are those of a crawl, of fixed size. Pages of a later crawl are judged by them.
+    The state gets the counts of a crawl, of fixed size, by which later pages are judged.
     """
     generation = store.begin(f"batch {run.folder}")
-    ids = _Ids(run.parts, store.new_id())
+    ranks = np.concatenate([part.judged_pages()["rank"].to_numpy() for part in run.parts] or [np.zeros(0)])
+    first = store.new_id()
+
+    def id_of(rank: int) -> int:
+        return first + (int(np.searchsorted(ranks, rank)) << 16) if rank else 0
+
     for part in run.parts:
         lists = (batch.column("sentences") for batch in part.batches(("sentences",)))
         for judged, sentences in zip(judged_pages(part), chain.from_iterable(lists), strict=True):
             if judged.record is not None:
-                _export(judged, judged.record, ids, store, generation, keep)
+                _export(judged, judged.record, id_of, store, generation, keep)
             page, flags = judged.page, judged.flags
             if flags & FORMED:
                 store.note_form(page.site, in_form=bool(flags & FORM))
@@ -143,21 +148,11 @@ def export_state(run: BatchRun, store: PageStore, keep: Keep) -> int:
     return store.pages
 
 
-class _Ids:
-    """The ids of pages in a state, in the order of their ranks."""
-
-    def __init__(self, parts: Sequence[ArchivePart], first: int) -> None:
-        self._ranks = np.concatenate([part.judged_pages()["rank"].to_numpy() for part in parts] or [np.zeros(0)])
-        self._first = first
-
-    def of(self, rank: int) -> int:
-        """Return the id for a rank; 0 for none."""
-        return self._first + (int(np.searchsorted(self._ranks, rank)) << 16) if rank else 0
-
-
-def _export(judged: ArchivedPage, packed: bytes, ids: _Ids, store: PageStore, generation: int, keep: Keep) -> None:
+def _export(
+    judged: ArchivedPage, packed: bytes, id_of: Callable[[int], int], store: PageStore, generation: int, keep: Keep
+) -> None:
     record = Record.unpack(judged.id, packed)
-    moved = replace(record, id=ids.of(record.id), original=ids.of(record.original), since=ids.of(record.since))
+    moved = replace(record, id=id_of(record.id), original=id_of(record.original), since=id_of(record.since))
     if record.id != judged.rank:  # a page that was dropped again renews its record
         known = store.record(moved.id)
         if known is not None:
@@ -165,7 +160,7 @@ def _export(judged: ArchivedPage, packed: bytes, ids: _Ids, store: PageStore, ge
         return
     verdict, match = judged.verdict, judged.verdict.match
     if match is not None:
-        match = replace(match, id=ids.of(match.id))
+        match = replace(match, id=id_of(match.id))
     is_copy = record.original != record.id
     kept = evidence(judged.page, verdict.likeness, match, copy=is_copy, keep=keep)
-    store.add(moved, kept, generation=generation, replaces=ids.of(judged.replaces))
+    store.add(moved, kept, generation=generation, replaces=id_of(judged.replaces))

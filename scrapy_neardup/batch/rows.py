@@ -1,4 +1,4 @@
-"""What parts ask and leave behind, as rows of small numbers, and the answers."""
+"""The questions and results of parts as rows of numbers, and the answers."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from scrapy_neardup.batch.counts import MOST
 
 
 class Topic(IntEnum):
-    """What a row is about."""
+    """The subject of a row."""
 
-    #: There is a part. Only Spark needs such rows, so that every part is judged.
+    #: There is a part. Spark needs such rows to judge every part.
     PART = 0
     #: A page is filed under a key.
     KEY = 1
@@ -31,12 +31,12 @@ class Topic(IntEnum):
     FORM = 5
 
 
-#: What parts ask for.
+#: The topics of questions.
 ASKED = (Topic.KEY, Topic.URL, Topic.COUNT, Topic.BITS, Topic.FORM)
 
-#: Each row says that the pages of a part ask for a hash, and what they leave under it: the rank of a page in ``value``
-#: and the rank of its original in ``original``, if that is another page; or a count, or bits. 0 is nothing. Parts are
-#: numbered in the order of their ranks. As an answer, a row says what all earlier parts leave for this part.
+#: The pages of a part ask for a hash, and leave something under it: in ``value`` the rank of a page (in ``original``
+#: the rank of its original, if it is a copy), a count, or bits. 0 is nothing. Parts are numbered in the order of their
+#: ranks. An answer has the same columns: ``value`` comes from all earlier parts, and ``part`` gets it.
 #:
 #: Spark has no unsigned numbers. So 64-bit hashes are signed here.
 ROWS = pa.schema(
@@ -119,7 +119,7 @@ def _answer(rows: pa.Table, topic: Topic, common: int, first: int) -> pa.Table:
         ends = np.column_stack((low, high)).ravel()
         totals = ufunc.reduceat(np.append(values[left], 0), ends)[::2] if len(ends) else values[:0]
         if topic is Topic.COUNT:
-            # The count of a sentence of every page would else differ in every round, and no part would stay as it is.
+            # Else the count of a sentence of every page differs in every round, and no part stays.
             totals = np.minimum(totals, MOST)
         return _rows_of(topic, parts[asking], hashes[asking], totals, np.zeros_like(totals))
     lengths = high - low
@@ -141,7 +141,7 @@ def _is_first(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 
 
 def named_ranks(given: pa.Table) -> _Numbers:
-    """Return the ranks of the pages that answers name, with those of their originals."""
+    """Return the ranks of the pages that answers name, and of their originals."""
     given = given.filter(pc.less_equal(given["topic"], Topic.URL))
     ranks = sorted_set(np.concatenate((given["value"].to_numpy(), given["original"].to_numpy())))
     return ranks[ranks > 0]

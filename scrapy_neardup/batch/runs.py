@@ -1,4 +1,4 @@
-"""A run of batch: a folder that holds what is judged, how, and how far it is.
+"""A run of batch: a folder with its inputs, its settings, and all results so far.
 
 ``run.json`` has the inputs, the settings and the secret of the hashes. ``pages`` holds PAGES in files of consecutive
 ranks. ``rows`` has two files of each judged part: ROWS, and JUDGED. A file is written completely or not at all.
@@ -55,15 +55,6 @@ def rank_of(input: int, record: int) -> int:
     return input << _RECORD_BITS | record
 
 
-def place_of(rank: int) -> tuple[int, int]:
-    """Return the number of the input and that of the record in it.
-
-    >>> place_of(rank_of(2, 7))
-    (2, 7)
-    """
-    return rank >> _RECORD_BITS, rank & ((1 << _RECORD_BITS) - 1)
-
-
 @dataclass(frozen=True, slots=True)
 class BatchOptions:
     """What all stages of a run have in common; it can be sent to other processes.
@@ -84,7 +75,7 @@ class BatchOptions:
         return self.config.make_method().with_hashes(Keyed(self.secret.value))
 
     def as_data(self) -> dict[str, Any]:
-        """Return as plain data all that must be equal in runs that go on with each other."""
+        """Return as plain data everything that two runs must share if one goes on with the other."""
         config = self.config
         method = config.make_method()
         about = {
@@ -110,7 +101,7 @@ class ArchivePart:
     judged: Path
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Return its pages, a thousand at a time, as PAGES or with these columns alone."""
+        """Return its pages, a thousand at a time, as PAGES or with only these columns."""
         for file in self.files:
             yield from pq.ParquetFile(file).iter_batches(1000, columns=columns and list(columns))
 
@@ -145,7 +136,7 @@ class ArchivePart:
         return {topic: sorted_set(self.rows_of(topic)["hash"].to_numpy()) for topic in ASKED}
 
     def judged_pages(self) -> pa.Table:
-        """Return JUDGED. Only what is used of it is read from the disk."""
+        """Return JUDGED, mapped into memory: only used rows are read from the disk."""
         return pa.ipc.open_file(pa.memory_map(str(self.judged))).read_all()
 
     def records(self, ranks: Sequence[int]) -> Iterator[tuple[int, bytes]]:
@@ -169,7 +160,7 @@ class Stretch(NamedTuple):
 
 
 class BatchRun:
-    """A run, perhaps one that was begun before."""
+    """A run, new or begun before."""
 
     def __init__(
         self,
@@ -233,18 +224,18 @@ class BatchRun:
 
     @property
     def parts(self) -> list[ArchivePart]:
-        """All parts, those of earlier runs first."""
+        """All parts; earlier runs come first."""
         return [*(self.previous.parts if self.previous else ()), *self.own_parts]
 
     @property
     def own_parts(self) -> list[ArchivePart]:
-        """The parts of this run alone, once its inputs are read."""
+        """The parts of this run, once its inputs are read."""
         return [*self.group(sorted(self.folder.glob("pages/[0-9]*.parquet")))]
 
     def group(self, files: Iterable[Path]) -> Iterator[ArchivePart]:
         """Return files of pages, in their order, as parts.
 
-        The first parts are small, so that judging begins early. Each further part has at most half as many pages as
+        The first parts are small, to begin early. Each further part has at most half as many pages as
         all before it.
         """
         number = len(self.previous.parts) if self.previous else 0
@@ -273,7 +264,7 @@ class BatchRun:
 
     def place_of(self, rank: int) -> tuple[str, int]:
         """Return the name of the input of a page, and the number of its record there."""
-        input, record = place_of(rank)
+        input, record = rank >> _RECORD_BITS, rank & ((1 << _RECORD_BITS) - 1)
         return self.inputs[input - self.first_input], record
 
     def marker(self, stretch: Stretch) -> Path:

@@ -1,8 +1,8 @@
 """Run the stages on Spark, with the results of ``local`` byte for byte.
 
-The folder of the run must be one that all executors reach, under the same name. Pages, their texts and their records
-stay in its files. Each part is read and judged by one task. Only ROWS are shuffled: in each round what parts ask and
-leave behind, by hash; then the answers, by part. Ranks, never ids of Spark, say which page comes first. So partitions,
+All executors must reach the folder of the run under the same name. Pages, their texts and their records stay in its
+files. One task reads or judges one part. Spark shuffles only ROWS: in each round first the questions and results of all
+parts, by hash, then the answers, by part. Ranks, never ids of Spark, say which page comes first. So partitions,
 executors and repeated tasks change no result.
 """
 
@@ -98,7 +98,7 @@ def _table(batches: Iterable[pa.RecordBatch]) -> pa.Table:
 
 
 def _load(options: BatchOptions, parts: Sequence[ArchivePart], numbers: _Batches) -> _Batches:
-    """Yield what parts ask and leave behind; before a part is judged, it only asks."""
+    """Yield the rows of parts; before a part is judged, it only asks."""
     for batch in numbers:
         for number in batch.column(0).to_pylist():
             part = parts[number]
@@ -111,7 +111,7 @@ def _load(options: BatchOptions, parts: Sequence[ArchivePart], numbers: _Batches
 
 
 def _answer(common: int, first: int, batches: _Batches) -> _Batches:
-    """Answer what is asked by some hashes."""
+    """Answer the questions about some hashes."""
     rows = _table(batches)
     yield from rows.filter((pc.field("topic") == Topic.PART) & (pc.field("part") >= first)).to_batches()
     yield from answer(rows, common, first).to_batches()

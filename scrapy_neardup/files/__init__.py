@@ -61,7 +61,7 @@ def _read_page(file: BinaryIO, source: str, number: int, path: str, kind: tuple[
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format: its reader, the suffixes of its files, and what a record is called."""
+    """A format: its reader, the suffixes of its files, and its description."""
 
     read: Callable[[BinaryIO, str], Iterator[InputRecord]]
     suffixes: tuple[str, ...]
@@ -82,7 +82,7 @@ FORMATS: dict[str, Format] = {
     "warc": Format(read_warc, (".warc",), "Web archives: each HTML response with status 200 is a page."),
 }
 
-#: What to do with files of other kinds that hold pages.
+#: Cures for files of other kinds that hold pages.
 _CURES = {
     ".xlsx": 'Save it in the program as "CSV UTF-8", and name that file.',
     ".wacz": "Unpack it (unzip FILE -d FOLDER), and name the files FOLDER/archive/*.warc.gz.",

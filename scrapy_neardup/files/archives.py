@@ -26,7 +26,7 @@ _FAILURES: tuple[type[Exception], ...] = (_Broken, *FAILURES)
 def unpack_body(body: bytes, encoding: str) -> bytes:
     """Decode a body by its header Content-Encoding (RFC 9110, section 8.4). Raises _Broken with the reason.
 
-    A body that is text stays as it is, because some archives decode a page and keep its header. The result has at most
+    A body of text is not decoded, because some archives decode a page and keep its header. The result has at most
     ``entry.LARGEST`` bytes.
     """
     for name in reversed([one.strip().lower() for one in encoding.split(",")]):

@@ -74,10 +74,10 @@ def _parse_lines(lines: Iterable[tuple[int, bytes, str]], source: str) -> Iterat
 
 
 def read_json(file: BinaryIO, source: str) -> Iterator[InputRecord]:
-    """Yield every element of a list, which must fit into memory, unless each element stands on a line of its own.
+    """Yield every element of a list. Unless each element has a line, the list must fit into memory.
 
-    So Scrapy writes its lists, and a second crawl into the same file writes another list behind. If the first line is
-    an object, the file is JSON lines under another name. Raises NearDupError if the list is broken.
+    Scrapy writes lists line by line, and a second crawl into the same file writes another list behind. If the first
+    line is an object, the file is JSON lines under another name. Raises NearDupError if the list is broken.
     """
     most = 4 * entry.LARGEST
     number, first = 1, file.readline(most).removeprefix(BOM)
@@ -95,7 +95,7 @@ def read_json(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     raw = first + second + file.read(most)
     if len(raw) > most:
         raise NearDupError(
-            f"{source} is a list of more than {most:,} bytes, and its elements do not stand on lines of their own. "
+            f"{source} is a list of more than {most:,} bytes, and its elements share lines. "
             "Convert it to JSON lines: jq -c '.[]' FILE > FILE.jsonl"
         )
     try:
@@ -112,7 +112,7 @@ def read_json(file: BinaryIO, source: str) -> Iterator[InputRecord]:
 
 
 def _parse_list_lines(lines: Iterable[tuple[int, bytes, str]], source: str) -> Iterator[InputRecord]:
-    """Yield the elements of a list that stand on lines of their own, malformed ones too."""
+    """Yield the elements of a list with a line for each, malformed ones too."""
     number, last = 0, b""
     for _, line, why in lines:
         text = line.strip()

@@ -61,7 +61,7 @@ def read_csv(file: BinaryIO, source: str) -> Iterator[InputRecord]:
 
 
 def _note_lines(lines: Iterator[str], row_lines: list[str], source: str) -> Iterator[str]:
-    """Yield lines for the parser, and note those of its row. The last is empty if the file ends within that row."""
+    """Yield lines for the parser, and note the lines of its row. The last is empty if the file ends within that row."""
     for number, line in enumerate(lines, 1):
         if len(line) == entry.LARGEST:
             raise NearDupError(
@@ -134,7 +134,7 @@ def read_parquet(file: BinaryIO, source: str) -> Iterator[InputRecord]:
 
 
 def _read_rows(file: BinaryIO, source: str) -> Iterator[dict[str, Any]]:
-    # By group, so that a broken group costs no rows of a sound one. Threads would read ahead into memory.
+    # A broken group must not cost the rows of a sound one. Threads would read ahead into memory.
     parquet = import_module("pyarrow.parquet")
     with parquet.ParquetFile(file, buffer_size=_BYTES, pre_buffer=False) as table:
         _check_distinct(table.schema_arrow.names, source)

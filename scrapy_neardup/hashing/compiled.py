@@ -16,84 +16,57 @@ _VERSION = 26
 
 
 class Kernels(Protocol):
-    """The functions of the module. ``known`` comes from ``characters``.
+    """The functions of the module; a comment names the definition of each. ``known`` comes from ``characters``.
 
     A cut text (``cut``) comes from ``cut_text`` or ``cut_without``, with the number and the hash of its letters.
     """
 
     VERSION: int
 
-    def hash_texts(self, secret: bytes, texts: list[str], /) -> list[int]:
-        """See ``Keyed.every``."""
-
-    def characters(self, block: Callable[[int], bytes], /) -> Any:
-        """Make a character table from a function that describes 256 characters, see ``text.characters``."""
-
-    def folded(self, known: Any, text: str, /) -> str | None:
-        """Return the normal spelling, or None if it takes more than this table."""
-
-    def letters(self, known: Any, text: str, /) -> str:
-        """See ``letters``."""
-
-    def cut_text(self, known: Any, text: str, secret: bytes, /) -> tuple[Any, int, int]:
-        """Cut a text in its normal spelling into sentences."""
-
-    def cut_without(self, cut: Any, boilerplate: list[int], /) -> tuple[Any, int, int] | None:
-        """See ``SegmentedText.without``; None if all lines stay."""
-
-    def cut_strings(self, cut: Any, letters: bool, /) -> str:
-        """Return the normalised sentences, one a line, or only their ``letters``."""
-
-    def cut_hashes(self, cut: Any, least: int, /) -> bytearray:
-        """See ``SegmentedText.line_hashes``: 4 bytes each."""
-
-    def cut_sketch(self, cut: Any, offset: int, base: int, form: tuple[int, ...], /) -> tuple[Any, ...]:
-        """Return the fields of ``TextSketch``; ``form``: a ``SketchForm``."""
-
+    # ``Keyed.every``.
+    def hash_texts(self, secret: bytes, texts: list[str], /) -> list[int]: ...
+    # A table of characters, from a function that describes 256 of them (text/characters.py).
+    def characters(self, block: Callable[[int], bytes], /) -> Any: ...
+    # The normal spelling, or None if it takes more than this table.
+    def folded(self, known: Any, text: str, /) -> str | None: ...
+    # ``normalize.letters``.
+    def letters(self, known: Any, text: str, /) -> str: ...
+    # The sentences of a text in its normal spelling.
+    def cut_text(self, known: Any, text: str, secret: bytes, /) -> tuple[Any, int, int]: ...
+    # ``SegmentedText.without``; None if all lines stay.
+    def cut_without(self, cut: Any, boilerplate: list[int], /) -> tuple[Any, int, int] | None: ...
+    # The normalised sentences, one a line, or only their letters.
+    def cut_strings(self, cut: Any, letters: bool, /) -> str: ...
+    # ``SegmentedText.line_hashes``, 4 bytes each.
+    def cut_hashes(self, cut: Any, least: int, /) -> bytearray: ...
+    # The fields of ``TextSketch``; ``form`` is a ``SketchForm``.
+    def cut_sketch(self, cut: Any, offset: int, base: int, form: tuple[int, ...], /) -> tuple[Any, ...]: ...
+    # ``SegmentedText.pack_words``, of at most 64 words; None if a word has spaces around it. ``more``: mask to most.
     def cut_title(
-        self,
-        cut: Any,
-        known: Any,
-        words: list[str],
-        offset: int,
-        base: int,
-        mask: int,
-        flag: int,
-        longest: int,
-        most: int,
-        /,
-    ) -> bytes | None:
-        """See ``SegmentedText.pack_words``; None if a word has spaces around it. At most 64 words."""
-
+        self, cut: Any, known: Any, words: list[str], offset: int, base: int, /, *more: int
+    ) -> bytes | None: ...
+    # ``SegmentedText.missing_grams``, in any order.
     def cut_lacking(
         self, cut: Any, shortest: int, longest: int, offset: int, base: int, mask: int, hashes: list[int], /
-    ) -> list[int]:
-        """See ``SegmentedText.missing_grams``; in any order."""
-
-    def lexicon(self, dictionary: str, weights: str, most: int, /) -> Any:
-        """Read lines of a word, a space and a number, ``most`` in all.
-
-        Numbers of ``dictionary`` say how often words occur; more may follow them. Raises ValueError for any other line.
-        """
-
+    ) -> list[int]: ...
+    # Reads lines of a word, a space and a number, ``most`` in all. Numbers of the dictionary say how often words occur;
+    # more may follow them. Raises ValueError for any other line.
+    def lexicon(self, dictionary: str, weights: str, most: int, /) -> Any: ...
+    # The words of ``Segmenter.words`` if all are wanted, and ``core`` core words.
     def words(
         self, known: Any, text: str, lexicon: Any, singles: bool, core: int, all_words: bool, /
-    ) -> tuple[list[str], list[str]]:
-        """Return the words of ``Segmenter.words`` if ``all_words`` are wanted, and ``core`` core words."""
-
-    def are_common(self, asked: bytes, block: int, of_site: int, offset: int, base: int, /, *tables: Any) -> bytearray:
-        """See ``Counts.are_common``: a byte each. ``tables``: of each the least number, and the table."""
-
-    def fingerprint64(self, data: bytes, /) -> int:
-        """See ``farmhash.python_fingerprint``."""
-
+    ) -> tuple[list[str], list[str]]: ...
+    # ``farmhash.python_fingerprint``.
+    def fingerprint64(self, data: bytes, /) -> int: ...
+    # ``Counts.are_common``, a byte each. ``tables``: of each the least number, and the table.
+    def are_common(
+        self, asked: bytes, block: int, of_site: int, offset: int, base: int, /, *tables: Any
+    ) -> bytearray: ...
+    # ``Counts.note``; the page's number is the last of the noted, if it has one. ``tables``: the site's table, a bit or
+    # None, the other table.
     def count_page(
         self, noted: bytes, numbered: bool, block: int, of_site: int, offset: int, base: int, /, *tables: Any
-    ) -> bool:
-        """See ``Counts.note``. ``numbered``: the last of the noted is the page's number.
-
-        ``tables``: the site's table, a bit or None, the other table.
-        """
+    ) -> bool: ...
 
 
 def _load() -> Kernels | None:

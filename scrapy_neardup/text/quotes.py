@@ -66,6 +66,7 @@ _SIGNS = (
     *(*_MARKS, " >", "--", "[quote", "[QUOTE", "Begin forwarded", "begin forwarded", "From", "FROM", "*From", "发件人"),
     *("寄件者", "引用", "回复", "回覆", "原帖由", "Sent from my", "Get Outlook", "sent from my", "发自我", "發自我"),
 )
+_FIRST, _ENDS = frozenset(sign[0] for sign in _SIGNS), (*_COLONS, ": ", ":\r", "： ", "：\r")
 
 
 def is_attribution(line: str) -> bool:
@@ -103,7 +104,8 @@ def find_quotes(lines: Sequence[str], markup: Sequence[QuoteMarkup] = (), *, is_
 
     ``markup``: marks of the lines, if they come from HTML; ``is_reply``: the title marks a reply.
     """
-    if len(lines) > _MOST_LINES or not (any(markup) or any(map(_is_sign, lines))):
+    likely = [line for line in lines if line[:1] in _FIRST or line.endswith(_ENDS)]  # of most pages few or none
+    if len(lines) > _MOST_LINES or not (any(markup) or any(map(_is_sign, likely))):
         return frozenset()
     return frozenset(_Message(lines, markup, is_reply=is_reply).quotes())
 

@@ -71,11 +71,13 @@ def plain(verdict: Verdict) -> dict[str, Any]:
     return {name: value for name, value in tag.items() if name not in ("similar_id", "first_seen")}
 
 
-def judge_in_order(inputs: Sequence[str], options: BatchOptions = OPTIONS) -> list[dict[str, Any]]:
-    """The verdicts of ``dedup --counts exact``."""
+def judge_in_order(
+    inputs: Sequence[str], options: BatchOptions = OPTIONS, counts: ExactCounts | None = None
+) -> list[dict[str, Any]]:
+    """The verdicts of ``dedup --counts exact``, which fill the ``counts``."""
     config, method = options.config, options.make_method()
     store = memory_state(method.recipe(), options.secret)
-    store.use_exact_counts(ExactCounts())
+    store.use_exact_counts(counts or ExactCounts())
     policy = replace(config.make_policy(), keep=Keep.NOTHING)
     judge = make_immediate_judge(Detector(method, store, who="test", policy=policy), 1)
     batch = Batch(judge, PageSource(options.fields, config.make_reader(), hashes_items=False), options.id_field)

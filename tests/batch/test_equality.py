@@ -7,11 +7,17 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.batch import judge_in_order, judge_in_parts, write_records
+from scrapy_neardup.batch.counts import ExactCounts
+from scrapy_neardup.batch.rows import Topic
+from scrapy_neardup.methods import METHODS, make_method
+from scrapy_neardup.model import Page
+from tests.batch import InlineRunner, judge_in_order, judge_in_parts, make_run, write_records
 from tests.build import article_text, story
 
 Records = list[dict[str, Any]]
@@ -120,6 +126,48 @@ def test_verdicts_do_not_depend_on_the_parts(case: str, parts: int, tmp_path: Pa
     wanted = judge_in_order([name])
     assert len(Counter(one["verdict"] for one in wanted)) > 1
     assert judge_in_parts(tmp_path / "run", [name], -(-len(records) // parts), parts) == wanted
+
+
+@pytest.mark.parametrize("case", ["site", "disclaimer", "drawn"])
+def test_the_parts_leave_the_counts_of_one_sequence(case: str, tmp_path: Path) -> None:
+    name, exact = write_records(tmp_path / "pages.jsonl", CASES[case]), ExactCounts()
+    judge_in_order([name], counts=exact)
+    run = make_run(tmp_path / "run", [name], 20)
+    InlineRunner(run).run()
+    left = {topic: Counter[int]() for topic in (Topic.COUNT, Topic.BITS, Topic.FORM)}
+    for part in run.parts:
+        for topic, found in left.items():
+            for row in part.rows_of(topic).to_pylist():
+                number, value = row["hash"] % 2**64, row["value"]
+                found[number] = found[number] | value if topic is Topic.BITS else found[number] + value
+    (numbers, counts, _), (sentences, bits, _) = exact.numbers.added(), exact.bits.added()
+    assert +left[Topic.COUNT] == +Counter(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
+    assert +left[Topic.BITS] == +Counter(dict(zip(sentences.tolist(), bits.tolist(), strict=True)))
+    assert +left[Topic.FORM] == +Counter(exact.forms)
+    assert all(left.values())
+
+
+class Asked:
+    """The counts of a site without boilerplate; it notes the sentences that a method asks about."""
+
+    def __init__(self) -> None:
+        self.sentences = set[int]()
+
+    def is_common(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+        self.sentences.update(sentences.tolist())
+        return np.zeros(len(sentences), np.bool_)
+
+    is_own = is_common
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_fingerprint_needs_to_know_nothing_but_which_of_its_sentences_are_boilerplate(name: str) -> None:
+    method, asked = make_method(name, {}), Asked()
+    for record in drawn(1, 20):
+        made = method.for_state(page := Page(record["url"], record["title"], text=record["text"]), asked)  # type: ignore[arg-type]  # it has no more
+        assert asked.sentences <= set(made.sentences.tolist())
+        assert method.for_state(page, None) == made
+        asked.sentences.clear()
 
 
 def test_several_inputs_are_one_sequence(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.marking import Mark, Part
 from tests.build import BREAD, HOSTILE, PEAR, PEARS, join_text, open_state, state_url
-from tests.cli import Invoke, run
+from tests.cli import Invoke, is_clean, run
 
 #: Each command for an existing state, with arguments that are right.
 COMMANDS = {
@@ -134,12 +134,6 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "feed.jsonl").write_text("\n".join(lines), "utf-8", newline="\n")
     monkeypatch.chdir(tmp_path)
     return state_url("sqlite", tmp_path / "state.sqlite")
-
-
-def is_clean(output: str) -> bool:
-    """Whether it has lines alone, and none is forged."""
-    printable = output.replace("\n", "").replace("\u3000", "").isprintable()
-    return printable and not any(line.startswith("forged") for line in output.split("\n"))
 
 
 def test_dedup_names_fields_and_malformed_records_harmlessly(store: str, invoke: Invoke) -> None:

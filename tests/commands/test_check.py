@@ -17,7 +17,7 @@ from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from tests.build import HOSTILE, KINDS, judge_pages, make_state, open_state, read_records, state_files
-from tests.cli import Invoke, is_harmless, run, run_process
+from tests.cli import Invoke, is_clean, run, run_process
 from tests.faults import engine_of
 
 ADVICE = "scrapy neardup check --repair TO\n"
@@ -72,7 +72,7 @@ def test_hostile_strings_are_shown_as_text(sqlite: str, invoke: Invoke) -> None:
         store.write(Changes({record_key(1): Record(1, url, 1).pack()}), added=1)
     for arguments in ([], ["--json"]):
         done = invoke("check", "--store", sqlite, *arguments)
-        assert (done.code, is_harmless(done.out), "梨" in done.out) == (1, True, True)
+        assert (done.code, is_clean(done.out), "梨" in done.out) == (1, True, True)
 
 
 @pytest.mark.parametrize("kind", KINDS)

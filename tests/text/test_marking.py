@@ -65,6 +65,6 @@ def test_the_parts_of_a_text_are_the_text(text: str, known: set[str]) -> None:
 
 
 def test_a_marked_text_is_cut_at_the_limit() -> None:
-    for limit, expected in [(0, ""), (4, "The "), (7, "The [[bea]]"), (99, "The [[bear]]!")]:
+    for limit, expected in [(0, ""), (4, "The "), (5, "The [[b]]"), (7, "The [[bea]]"), (99, "The [[bear]]!")]:
         parts = [Part("The "), Part("bear", Mark.SHARED), Part("!")]
         assert bracketed(truncate(parts, limit)) == expected
