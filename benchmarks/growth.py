@@ -297,8 +297,7 @@ def main() -> None:
                 crawl.run(size - crawl.number - given.window)
                 print(row(crawl, given.window), flush=True)
             crawl.detector.end()
-            store.kv.compact()
-            print(f"compacted: {store.size() / store.pages:.0f} bytes a page; {', '.join(parts(store))}")
+            print(f"all: {store.size() / store.pages:.0f} bytes a page; {', '.join(parts(store))}")
 
 
 if __name__ == "__main__":

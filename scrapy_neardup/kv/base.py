@@ -114,10 +114,6 @@ class KeyValueStore(ABC):
     def size(self) -> int:
         """Return the size in bytes."""
 
-    @abstractmethod
-    def compact(self) -> None:
-        """Release the space of deleted rows. It needs as much space again meanwhile."""
-
     def file_problems(self) -> Iterator[str]:
         """Yield problems of the files that reading all rows would not show."""
         yield from ()
@@ -166,9 +162,6 @@ class WrappedStore(KeyValueStore):
 
     def size(self) -> int:
         return self.base.size()
-
-    def compact(self) -> None:
-        self.base.compact()
 
     def file_problems(self) -> Iterator[str]:
         return self.base.file_problems()

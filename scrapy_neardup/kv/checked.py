@@ -193,9 +193,6 @@ class Snapshot(WrappedStore):
     def write(self, changes: Changes, *, sync: bool) -> None:
         raise RuntimeError(f"The state at {self.location} is open for reading only.")
 
-    def compact(self) -> None:
-        """Do nothing; the state belongs to another process."""
-
     def close(self, last: Changes | None = None) -> None:
         self._engine.close_files()
 

@@ -37,8 +37,6 @@ _TABLE = 8 * 2**20
 #: The fastest values that we measured: bits of the filter for each row, bytes of neighbouring rows that are compressed
 #: together, bytes of cache for reads, and of writes in memory (and in the log) before they are sorted into tables.
 _BLOOM, _BLOCK, _CACHE, _WRITES = 10, 16 * 2**10, 8 * 2**20, 16 * 2**20
-#: A key before and a key behind all rows.
-_FIRST, _LAST = b"\0", b"\xff"
 #: Repairs the database in a directory.
 _REPAIR = "import sys, plyvel; plyvel.repair_db(sys.argv[1], paranoid_checks=True)"
 #: Errors of the system. Everything else is damage.
@@ -224,14 +222,3 @@ class LevelDB(FileEngine):
             with suppress(FileNotFoundError):  # LevelDB tidies up whenever it likes
                 total += file.stat().st_size
         return total
-
-    def compact(self) -> None:
-        with self.guard:
-            # Without bounds plyvel compacts almost nothing. Every key begins with an ASCII letter. Several rounds,
-            # because LevelDB looks at its levels before it writes its memory. It does not touch a single remaining
-            # level, so a deletion of absent keys on either side makes it merge that.
-            self._db.compact_range(start=_FIRST, stop=_LAST)
-            for key in (_FIRST, _LAST):
-                self._db.delete(key)
-            for _ in range(2):
-                self._db.compact_range(start=_FIRST, stop=_LAST)

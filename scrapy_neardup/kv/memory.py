@@ -94,9 +94,6 @@ class Memory(Engine):
         """Return the bytes of keys and values, without Python's overhead."""
         return sum(len(key) + len(value) for key, value in self._rows.items())
 
-    def compact(self) -> None:
-        """Do nothing."""
-
     def close(self, last: Changes | None = None) -> None:
         if last is not None:
             self.write(last, sync=False)
@@ -137,9 +134,6 @@ class Transaction(WrappedStore):
     def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
         return KeyValueStore.scan_from(self, low, prefix)  # through ``scan``, which sees both layers
 
-    def compact(self) -> None:
-        """Do nothing: a dry run changes no file."""
-
     def close(self, last: Changes | None = None) -> None:
         self.base.close()
 
@@ -173,10 +167,6 @@ class Temporary(Transaction):
         self.base.write(Changes(puts, self._rows.keys() - puts.keys()), sync=False)
         self._rows = {}
         self._keys = SortedKeys(self._rows)
-
-    def compact(self) -> None:
-        self._spill()
-        self.base.compact()
 
     def size(self) -> int:
         self._spill()

@@ -288,11 +288,6 @@ class SQLite(FileEngine):
     def size(self) -> int:
         return sum(file.stat().st_size for file in (self._path, self._log) if file.exists())
 
-    def compact(self) -> None:
-        with self.guard:
-            self._db.execute("VACUUM")
-            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
     def file_problems(self) -> Iterator[str]:
         try:
             yield from (line for (line,) in self._db.execute("PRAGMA integrity_check") if line != "ok")

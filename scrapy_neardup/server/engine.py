@@ -155,9 +155,6 @@ class Redis(Engine):
         """Estimate the memory in bytes from some of the keys."""
         return self.link.call(self._estimate_size)
 
-    def compact(self) -> None:
-        """Do nothing: the server reuses the room of deleted rows."""
-
     def _estimate_size(self, client: Any) -> int:
         from redis.exceptions import ResponseError
 

@@ -331,11 +331,17 @@ class BoilerplateCounts:
         self.counts = self.load()
         #: What counts and judges pages instead, if ``PageStore.use_exact_counts`` named it.
         self.substitute: PageCounts | None = None
+        self._last: CountsOfSite | None = None
 
-    @property
-    def used(self) -> PageCounts:
-        """The counts by which pages are judged."""
-        return self.substitute or self.counts
+    def replace(self, counts: PageCounts) -> None:
+        """Count and judge pages with other counts from now on."""
+        self.substitute, self._last = counts, None
+
+    def on_site(self, site: str) -> CountsOfSite:
+        """Return the counts of a site by which pages are judged. A page asks several times."""
+        if self._last is None or self._last.site != site:
+            self._last = (self.substitute or self.counts).on_site(site, self._rows.hashes)
+        return self._last
 
     def load(self) -> Counts:
         """Return the counts that are written. Raises StoreDamaged."""
@@ -346,7 +352,7 @@ class BoilerplateCounts:
 
     def note(self, sentences: Sentences, site: str, *, everywhere: bool, page: int | None) -> None:
         """See ``PageStore.note``."""
-        if not self.used.on_site(site, self._rows.hashes).note(sentences, everywhere=everywhere, page=page):
+        if not self.on_site(site).note(sentences, everywhere=everywhere, page=page):
             return
         self._noted += 1
         if self._noted % _COUNTS_EVERY == 0:
@@ -354,7 +360,7 @@ class BoilerplateCounts:
 
     def note_form(self, site: str, *, in_form: bool) -> None:
         """See ``PageStore.note_form``."""
-        self.used.on_site(site, self._rows.hashes).note_form(in_form=in_form)
+        self.on_site(site).note_form(in_form=in_form)
 
     def write(self, *, sync: bool) -> None:
         """Write changed counts in one batch. A failed write is repeated later."""

@@ -283,14 +283,14 @@ class PageStore(PageRows):
 
     def on_site(self, site: str) -> CountsOfSite:
         """Return the counts of a site; see ``site_of``. The name may be empty."""
-        return self._boilerplate.used.on_site(site, self.hashes)
+        return self._boilerplate.on_site(site)
 
     def use_exact_counts(self, counts: PageCounts) -> None:
         """Count and judge pages with these counts, which are never written; and from now on erase no record.
 
         Then every page only adds to the state, and so the states of parts can be added up.
         """
-        self._boilerplate.substitute = counts
+        self._boilerplate.replace(counts)
 
     def note(self, sentences: Sentences, site: str, *, everywhere: bool = True, page: int | None = None) -> None:
         """Count the sentences of a page (32-bit fingerprints) for its site, and for all sites if ``everywhere``.

@@ -65,6 +65,7 @@ def test_by_default_copies_are_dropped_excerpts_and_same_titles_tagged(caplog: p
     caplog.set_level(logging.DEBUG)
     result, tags = crawl_alike()
     assert list(tags) == ["/port", "/tea", "/excerpt", "/same_title"]
+    assert "Error caught on signal handler" not in caplog.text
     assert (tags["/port"], tags["/tea"]) == (None, None)
     for kind in ("excerpt", "same_title"):
         tag = tags[f"/{kind}"]

@@ -295,7 +295,6 @@ def test_a_state_in_a_fixed_folder_is_copied_elsewhere(
     with at_work(url) as store:
         for number in range(50):
             put(store, f"http://a.example/{number}", number)
-        store.kv.compact()
 
     def other_disk(*_: object) -> None:
         raise OSError("another disk")

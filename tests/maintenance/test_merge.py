@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,7 +25,6 @@ from tests.maintenance.states import (
     Killed,
     check,
     dangling,
-    exported,
     fill,
     killed_before,
     pages,
@@ -72,20 +70,6 @@ def test_a_merge_unites_urls_keeps_originals_and_is_repeatable(ours: list[PageEn
     assert rows(one) == once
     merged(other, state(ours))  # the other way round
     assert {url: one.last_seen(url) for url in urls(one)} == {url: other.last_seen(url) for url in urls(other)}
-
-
-@pytest.mark.slow
-@STATES
-@given(pages())
-def test_a_state_that_goes_into_an_empty_one_is_the_same_there(tmp_path: Path, theirs: list[PageEntry]) -> None:
-    other = state(theirs, notes=2)
-    for source in (OpenState(other), exported(other, tmp_path / "file")):
-        empty = state([])
-        assert merge(source, empty) == MergeCounts(len(theirs), 0, 0, 0)
-        assert rows(empty) == (rows(other) if theirs else {})
-    before = rows(other)
-    assert merged(other, state([])) == MergeCounts(0, 0, 0, 0)
-    assert rows(other) == before
 
 
 @pytest.mark.slow
@@ -387,13 +371,6 @@ def test_a_key_that_too_many_pages_share_leads_nowhere(cascade: Method) -> None:
 
 
 # The method
-
-
-def test_a_method_is_made_again_from_the_recipe() -> None:
-    method = make_method("minhash", {"similarity": 0.6, "bands": 32})
-    found = method_of(memory_state({**method.recipe(), "hash": "x"}).recipe)
-    assert found is not None
-    assert found.recipe() == method.recipe()
 
 
 @pytest.mark.parametrize(

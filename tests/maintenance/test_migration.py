@@ -220,14 +220,6 @@ def test_without_texts_pages_pass_once_as_updated(state: str, settings: dict[str
     assert delivered(crawl(new, **settings)) == []
 
 
-def test_a_copy_at_a_new_url_passes_before_its_original_comes_and_not_after(sqlite: str, migrate: Migrate) -> None:
-    _, new = migrate(sqlite, **MINHASH)
-    copies = [(f"https://copy{n}.example/", "Sisters buy the bakery", join_text(*BAKERY)) for n in range(2)]
-    before, original, after = crawl(new, [copies[0], PAGES[1], copies[1]], **MINHASH)
-    assert (before.headline, original.headline) == ("unique", "updated")
-    assert after.headline == "duplicate (identical)"
-
-
 def test_pages_of_a_feed_are_found_by_url(tmp_path: Path, sqlite: str, invoke: Invoke) -> None:
     feed = tmp_path / "feed.jsonl"
     rows = [{"url": url, "title": title, "text": body} for url, title, body in PAGES]

@@ -155,17 +155,6 @@ def test_of_too_many_sites_those_go_that_were_not_seen_for_longest() -> None:
     assert again(table).blocks() == table.blocks()
 
 
-def test_it_is_written_where_it_was_changed() -> None:
-    table = Forms()
-    assert table.blocks() == table.blocks(changed=True) == {}
-    noted_forms(64, 32, table=table)
-    assert table.blocks(changed=True) == table.blocks() != {}
-    table.saved()
-    assert table.blocks(changed=True) == {}
-    assert again(table).share(SITE) == 0.5
-    assert again(table).blocks(changed=True) == {}
-
-
 def test_of_two_states_it_is_the_sum() -> None:
     table, other = noted_forms(100, 50), noted_forms(300, 0)
     noted_forms(64, 64, OTHER, other)

@@ -147,15 +147,6 @@ def test_the_sight_of_a_copy_takes_no_later_one_back(store: PageStore, clock: Cl
     assert store.last_seen(url(1)) == int(clock.now)
 
 
-def test_of_too_many_pages_the_oldest_go_first(store: PageStore, clock: Clock) -> None:
-    for number in range(50):
-        clock.now += HOUR
-        put(store, number)
-        store.expire(Bounds(max_pages=10))
-        assert store.pages <= 10
-    assert known(store) == list(range(40, 50))
-
-
 def test_a_page_that_was_seen_again_is_passed_over_once(store: PageStore, clock: Clock) -> None:
     """And goes if it was not seen since."""
     bounds = Bounds(max_pages=10)

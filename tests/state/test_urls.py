@@ -31,16 +31,6 @@ def test_a_url_names_a_store_and_an_absolute_path(scheme: str, url: str, name: s
     assert parse_url(url) == (STORES[scheme], str(folder / name))
 
 
-def test_the_registry_knows_each_kind_by_its_scheme() -> None:
-    assert list(STORES) == ["leveldb", "sqlite", "memory"]
-    assert all(kind.scheme == scheme for scheme, kind in STORES.items())
-
-
-def test_memory_is_named_without_a_path() -> None:
-    for url in ["memory:", "memory://"]:
-        assert parse_url(url) == (STORES["memory"], "memory:")
-
-
 @pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
 @pytest.mark.parametrize("character", ["%00", "%0A", "%1b[31m", "%7F", "%C2%9B", "\0", "\x1b"])
 def test_a_url_with_a_control_character_is_refused_with_the_setting_to_change(kind: str, character: str) -> None:
