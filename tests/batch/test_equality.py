@@ -44,6 +44,8 @@ def drawn(seed: int, count: int = 66) -> Records:
                 record["title"] = other["title"]
             if chance.random() < 0.2:
                 sentences = sentences[: chance.randint(1, 8)]
+        elif records and chance.random() < 0.2:
+            record["url"] = chance.choice(records)["url"]  # another article at the same address
         records.append({**record, "text": "".join(sentences)})
     return records
 

@@ -367,9 +367,13 @@ async def test_what_a_crawl_counts_the_others_know_once_they_have_looked(
         assert check(one.store).sound
 
 
-async def test_a_page_whose_registration_got_no_answer_goes_behind_those_that_came_since(opening: Opening) -> None:
-    """Else each of two copies would wait for the other."""
-    async with opening() as one, opening() as other:
+@pytest.mark.parametrize("is_own", [False, True])
+async def test_a_page_whose_registration_got_no_answer_goes_behind_those_that_came_since(
+    opening: Opening, is_own: bool
+) -> None:
+    """Else each of two copies would wait for the other, whether of another crawl or of its own."""
+    async with opening() as one, opening() as two:
+        other = one if is_own else two
         loop, send, late = asyncio.get_running_loop(), one.store.kv.link.send, list[Future[Ruled]]()
 
         def unanswered(programs: list[Program], answers: dict[int, Any], client: Any) -> None:
