@@ -45,7 +45,7 @@ class Keyed:
         ('0x97fe12eb793019e6', False)
         """
         hashed = self._hash.copy()  # for one text faster than the compiled module, which hashes several at once
-        hashed.update(_utf8(text))
+        hashed.update(text.encode("utf-8", "replace"))
         return int.from_bytes(hashed.digest(), "big")
 
     def short(self, text: str) -> int:
@@ -114,7 +114,7 @@ class Keyed:
 
     def digest(self, name: str, text: str) -> int:
         """Hash a text with one of ``DIGESTS``, for methods that were published with MD5."""
-        return self.of(text) if name == DIGESTS[0] else self.md5(_utf8(text))
+        return self.of(text) if name == DIGESTS[0] else self.md5(text.encode("utf-8", "replace"))
 
     def md5(self, data: bytes) -> int:
         """Return the first 8 bytes of the MD5 of secret and data: without a secret, as published.
@@ -123,10 +123,6 @@ class Keyed:
         '0xd41d8cd98f00b204'
         """
         return int.from_bytes(md5(self.secret + data, usedforsecurity=False).digest()[:8], "big")
-
-
-def _utf8(text: str) -> bytes:
-    return text.encode("utf-8", "replace")
 
 
 #: Open hashes, for data that strangers did not write.

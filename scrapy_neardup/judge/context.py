@@ -75,7 +75,10 @@ class Context:
 
     def first(self, in_flight: Iterable[Reservation]) -> Reservation | None:
         """The first of these pages in flight that was not given up."""
-        return next((one for one in in_flight if one not in self._given_up), None)
+        for one in in_flight:
+            if one not in self._given_up:
+                return one
+        return None
 
     @property
     def same_url_in_flight(self) -> Reservation | None:

@@ -8,6 +8,7 @@ from time import perf_counter
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
+from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.context import NO_FINGERPRINT, Context, CrawlContext
 from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruled, Ruling
@@ -21,18 +22,6 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.text.sentences import why_unjudged
 
 R = TypeVar("R", Ruling, Ruled | None)
-
-
-class Timer:
-    """Adds up the seconds of ``with`` blocks."""
-
-    seconds = 0.0
-
-    def __enter__(self) -> None:
-        self._begun = perf_counter()
-
-    def __exit__(self, *_: object) -> None:
-        self.seconds += perf_counter() - self._begun
 
 
 #: Steps of expiry in a row without an expired page, after which the end of a crawl tries no more.
@@ -69,7 +58,8 @@ class Detector(CrawlContext):
         that it judges; ``on_expired`` gets the number of pages that were forgotten.
         """
         super().__init__(method, store, policy, store.begin(who, job))
-        self._method_timer, self._store_timer = Timer(), Timer()
+        #: Seconds spent in the method and in the store.
+        self.spent = {"method": 0.0, "store": 0.0}
         #: The pages in flight, of all crawls of this process; on a server the server has them.
         self.in_flight = _IN_FLIGHT.setdefault(store, InFlight())
         #: Makes the digests by which bodies are known again under these rules.
@@ -78,11 +68,6 @@ class Detector(CrawlContext):
         self._bounds = bounds
         self._on_expired = on_expired
         self._judged = 0
-
-    @property
-    def spent(self) -> dict[str, float]:
-        """Seconds spent in the method and in the store."""
-        return {"method": self._method_timer.seconds, "store": self._store_timer.seconds}
 
     # Judging. Each of these raises StoreError if the state fails; then nothing is reserved.
 
@@ -111,9 +96,7 @@ class Detector(CrawlContext):
         ``given_up`` is as for ``check``. ``writes``: whether the state learns of the page.
         """
         reason = page.unread or why_unjudged(page.text, self.policy.min_letters) if fingerprint is None else ""
-        with self._store_timer:
-            context = Context(self, in_flight, given_up, page, fingerprint or NO_FINGERPRINT, reason)
-            ruling = self._apply(judge_page, context, writes)
+        ruling = self._apply(judge_page, writes, in_flight, given_up, page, fingerprint or NO_FINGERPRINT, reason)
         if given_up and isinstance(ruling, Ruled) and ruling.reservation is not None:
             ruling.reservation.gave_up = True
             if ruling.verdict.kind is Kind.UNIQUE:
@@ -134,18 +117,31 @@ class Detector(CrawlContext):
         """Rule that a page is unchanged by the digest ``body`` of its bytes; None if it must be read."""
         if not self.may_know(url, body):
             return None
-        with self._store_timer:
-            return self._apply(judge_bytes, Context(self, self.in_flight, (), Page(url, body=body)), writes)
+        return self._apply(judge_bytes, writes, self.in_flight, (), Page(url, body=body))
 
-    def _apply(self, rule: Callable[[Context], R], context: Context, writes: bool) -> R:
+    def _apply(
+        self,
+        rule: Callable[[Context], R],
+        writes: bool,
+        in_flight: InFlight,
+        given_up: Collection[Reservation],
+        page: Page,
+        fingerprint: Fingerprint = NO_FINGERPRINT,
+        reason: AnyReason = "",
+    ) -> R:
         """Apply a rule; ``writes``: whether the state learns of the page, and expires others."""
-        if writes and self._bounds is not None:
-            self._judged += 1
-            self._expire()
-        ruling = rule(context)
-        if writes and isinstance(ruling, Ruled) and ruling.write is not None:
-            ruling.write()
-        return ruling
+        begun = perf_counter()
+        try:
+            context = Context(self, in_flight, given_up, page, fingerprint, reason)
+            if writes and self._bounds is not None:
+                self._judged += 1
+                self._expire()
+            ruling = rule(context)
+            if writes and isinstance(ruling, Ruled) and ruling.write is not None:
+                ruling.write()
+            return ruling
+        finally:
+            self.spent["store"] += perf_counter() - begun
 
     def judge_now(self, page: Page, *, sealed: bool) -> Verdict:
         """Judge a page that counts at once, permanently if ``sealed``.
@@ -173,8 +169,11 @@ class Detector(CrawlContext):
         """The fingerprint of a page; None if it is compared with no other page."""
         if page.row or page.unread or not self.is_enough(page.text):
             return None
-        with self._method_timer:
+        begun = perf_counter()
+        try:
             return self.method.for_state(page, self.store.on_site(page.site))
+        finally:
+            self.spent["method"] += perf_counter() - begun
 
     # The outcome of a page.
 
@@ -187,8 +186,8 @@ class Detector(CrawlContext):
 
     def file(self, reservation: Reservation, *, sealed: bool) -> None:
         """Write a reserved page and count its sentences once; pages that wait for it go on waiting."""
-        store, replaces, record = self.store, reservation.replaces, reservation.record
-        with self._store_timer:
+        begun, store, replaces, record = perf_counter(), self.store, reservation.replaces, reservation.record
+        try:
             # The earlier version may be rolled back by now, or a page that was given up may have come through.
             if reservation.gave_up or (replaces and store.record(replaces) is None):
                 earlier = store.find(record.url)
@@ -200,6 +199,8 @@ class Detector(CrawlContext):
                 site, fingerprint = reservation.site, reservation.fingerprint
                 store.note_form(site, in_form=fingerprint.in_form)
                 count_sentences(store, record.url, site, fingerprint, everywhere=record.is_original)
+        finally:
+            self.spent["store"] += perf_counter() - begun
 
     def release(self, reservation: Reservation) -> None:
         """The page is no longer in flight; if it was not filed, its item was lost and the state never knew it."""
@@ -225,11 +226,11 @@ class Detector(CrawlContext):
 
         Pages that were unsealed until now may go.
         """
-        idle = 0
-        with self._store_timer:
-            while self._judged and idle < _IDLE and self._bounds and self._bounds.exceeded(self.store.pages):
-                self._judged -= 1
-                idle = 0 if self._expire() else idle + 1
+        begun, idle = perf_counter(), 0
+        while self._judged and idle < _IDLE and self._bounds and self._bounds.exceeded(self.store.pages):
+            self._judged -= 1
+            idle = 0 if self._expire() else idle + 1
+        self.spent["store"] += perf_counter() - begun
 
     def _expire(self) -> int:
         expired = self.store.expire(self._bounds) if self._bounds is not None else 0

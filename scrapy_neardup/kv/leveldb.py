@@ -172,14 +172,15 @@ class LevelDB(FileEngine):
             raise self.hopeless(error.__cause__) from None
 
     def get(self, key: bytes) -> bytes | None:
-        with self.guard:
-            value: bytes | None = self._db.get(key, verify_checksums=True)
-        return value
+        return self.get_all((key,))[0]
 
     def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        with self.guard:
-            get = self._db.get
+        get = self._db.get
+        try:  # several times a page: cheaper than the guard
             return [get(key, verify_checksums=True) for key in keys]
+        except Exception as error:
+            self.raise_for(error)
+            raise
 
     def rows(self, low: bytes, high: bytes | None, *, reverse: bool = False) -> Iterator[Row]:
         # plyvel's other iterator ends silently at a damaged block; this one raises.

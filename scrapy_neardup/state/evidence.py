@@ -6,6 +6,7 @@ import json
 import zlib
 from dataclasses import replace
 from enum import Enum
+from operator import attrgetter
 from typing import Any
 
 from scrapy_neardup.fast_dataclass import fast_dataclass
@@ -20,6 +21,7 @@ _FIELDS = (
     *("letters", "title", "likeness", "like", "similarity", "containment", "shared", "text", "about"),
     *("article", "canonical", "near_miss", "near_why"),
 )
+_fields_of = attrgetter(*_FIELDS)
 _to_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 #: Bytes that are not worth compressing.
 _SHORT = 100
@@ -69,10 +71,10 @@ class Evidence:
         Chinese and Japanese take two bytes a character in GBK instead of three, a sixth less after compression. GB
         18030 would cover all characters, but its editions differ.
         """
-        fields = [getattr(self, name) for name in _FIELDS]
-        while fields and not fields[-1]:
-            fields.pop()
-        plain = f"[{fields[0]},{_to_json(fields[1])}]" if len(fields) == 2 else _to_json(fields)  # many times as fast
+        fields, many = _fields_of(self), len(_FIELDS)
+        while many and not fields[many - 1]:
+            many -= 1
+        plain = f"[{fields[0]},{_to_json(fields[1])}]" if many == 2 else _to_json(fields[:many])  # many times as fast
         coding, coded = _UTF_8, plain.encode("utf-8", "surrogatepass")
         if len(coded) > len(plain):
             try:

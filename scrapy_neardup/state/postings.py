@@ -61,18 +61,20 @@ class PostingLists(Postings):
 
     def __init__(self, kv: KeyValueStore) -> None:
         super().__init__(kv)
-        #: The keys of the last look-up, and their rows. A page is mostly filed right after its look-up.
-        self._asked: tuple[int, ...] = ()
-        self._read: dict[bytes, bytes | None] = {}
+        self.forget()
 
     def forget(self) -> None:
-        self._asked, self._read = (), {}
+        #: The rows of the last look-up, and its keys if none had a row. A page is mostly filed right after its look-up.
+        self._rows: list[bytes] = []
+        self._found: list[bytes | None] = []
+        self._free: tuple[int, ...] | None = None
 
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:
         rows = pack_keys(keys, _POSTINGS)
         heads = self._kv.get_all(rows)
-        self._asked, self._read = tuple(keys), dict(zip(rows, heads, strict=True))
+        self._rows, self._found, self._free = rows, heads, None
         if not any(heads):
+            self._free = tuple(keys)
             return [[] for _ in keys]
         return [self._newest(row, head, limit) if head else [] for row, head in zip(rows, heads, strict=True)]
 
@@ -87,8 +89,8 @@ class PostingLists(Postings):
 
     def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
         alone = id.to_bytes(_ID, "big")
-        if tuple(keys) == self._asked and not (changes.puts or changes.deletes or any(self._read.values())):
-            changes.puts.update(dict.fromkeys(self._read, alone))  # nearly all new pages: nobody has these keys
+        if keys == self._free and not (changes.puts or changes.deletes):
+            changes.puts = dict.fromkeys(self._rows, alone)  # nearly all new pages: nobody has these keys
             return
         for row, head in self._heads(keys, changes):
             if not head:
@@ -129,9 +131,9 @@ class PostingLists(Postings):
     def _heads(self, keys: Sequence[int], changes: Changes) -> Iterator[tuple[bytes, bytes]]:
         """Return the rows of different keys with their ids after these changes."""
         rows = list(dict.fromkeys(pack_keys(keys, _POSTINGS)))
-        known, deleted = self._read, changes.deletes
+        known, deleted = dict(zip(self._rows, self._found, strict=True)), changes.deletes
         if unread := [row for row in rows if row not in known]:
-            known = {**known, **dict(zip(unread, self._kv.get_all(unread), strict=True))}
+            known.update(zip(unread, self._kv.get_all(unread), strict=True))
         return ((row, changes.puts.get(row) or (b"" if row in deleted else known[row]) or b"") for row in rows)
 
 
