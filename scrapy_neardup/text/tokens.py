@@ -60,12 +60,12 @@ def core_words(normalized: str, count: int) -> list[str]:
     >>> core_words("公司召回电饭煲,召回", 2)
     ['召回', '电饭煲']
     """
-    return segmenter().core_words(normalized, count)
+    return segmenter().core_words(normalized, count) if normalized else []  # without loading the dictionary
 
 
 def words_and_core(normalized: str, count: int) -> tuple[list[str], list[str]]:
     """Return ``words`` and ``core_words`` of a text in the time of one."""
-    return segmenter().words_and_core(normalized, count)
+    return segmenter().words_and_core(normalized, count) if normalized else ([], [])
 
 
 def spaced_words(normalized: str) -> list[str]:

@@ -16,6 +16,7 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.methods import METHODS, make_method
+from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.literature.base import PublishedMethod, signature_of, unpack_hashes
 from scrapy_neardup.model import Kind, Likeness, Page
 from scrapy_neardup.state.evidence import Evidence, Keep
@@ -128,6 +129,22 @@ def test_a_delivered_copy_is_unchanged_the_next_time_with_every_method(name: str
     assert again.similar_id == first.similar_id
     tag = again.as_tag()
     assert (tag["original"], tag["similarity"], tag["kind"], store.pages) == (FIRST.url, 1.0, None, 2)
+
+
+def test_a_dropped_copy_keeps_its_record_when_its_text_changes(detector: Detector) -> None:
+    answer(detector, FIRST)
+    copy = ALIKE[Likeness.NEAR]
+    assert len({answer(detector, replace(copy, text=copy.text + more)).id for more in ("", "更正：今天停航。")}) == 1
+
+
+def test_a_dropped_copy_stays_one_though_its_text_is_boilerplate_by_now(
+    store: PageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy, guarded = ALIKE[Likeness.NEAR], Cascade.fingerprint_own
+    assert [kind(make_detector(store), one) for one in (FIRST, copy)] == [Kind.UNIQUE, Kind.DUPLICATE]
+    monkeypatch.setattr(Cascade, "fingerprint_own", lambda *given: replace(guarded(*given), own=0))
+    assert kind(make_detector(store), copy) is Kind.DUPLICATE
+    assert answer(make_detector(store), page("other", story(7))).reason == "boilerplate"
 
 
 # Candidates.

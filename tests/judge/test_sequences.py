@@ -118,6 +118,9 @@ an excerpt is an original of its own
 a dropped copy comes again: it is dropped, though only a forgotten variant was like it
     FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; FURTHER duplicate first;
     FURTHER duplicate first; FURTHER@x unique
+also with the text that it had last
+    FIRST unique; VARIANT duplicate first; FURTHER duplicate first; FURTHER+ duplicate first; forget VARIANT;
+    FURTHER+ duplicate first; FURTHER unique
 it keeps its group, though another original is more like it by now
     FIRST unique; COPY duplicate first; keep ANOTHER; ANOTHER=COPY unique by hand; COPY@x duplicate another;
     COPY duplicate first
