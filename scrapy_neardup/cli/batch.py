@@ -75,7 +75,9 @@ def batch_command(arguments: argparse.Namespace, config: Config) -> int:
     readers, pages = plan(memory, processes, processes if on_spark else 1)
     previous = BatchRun.load(Path(arguments.previous), options) if arguments.previous else None
     folder = Path(arguments.run or f"{output}.run")
-    run = BatchRun(folder, options, inputs, previous, pages=pages, strides=-(-readers // len(inputs)))
+    run = BatchRun(
+        folder, options, inputs, previous, pages=pages, strides=-(-(processes if on_spark else readers) // len(inputs))
+    )
     runner = LocalRunner
     if on_spark:
         from scrapy_neardup.batch.spark import SparkRunner  # it needs pyspark

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from math import inf
 
 from scrapy.utils.asyncio import is_asyncio_available
 
@@ -65,7 +65,7 @@ async def wait_for_server(url: str, notes: Notes) -> None:
 
     _, location = parse_url(url)
     connection = Link(location, pings=False)
-    connection.tries, connection.on_outage = inf, partial(log_outage, location, notes)
+    connection.waiting_thread, connection.on_outage = threading.get_ident(), partial(log_outage, location, notes)
     link, program = AsyncLink(connection), connection.program()
     program.count()
     try:
@@ -95,7 +95,6 @@ class ServerCrawl:
         assert isinstance(detector.store, RedisStore)
         self._store = store = detector.store
         self._bounds = bounds
-        self._waits = waits
         self._notes = notes
         patience = partial(log_outage, store.location, notes) if waits else None
         self.crawl = RemoteCrawl(detector, on_error, self._note_lost, patience)
@@ -104,11 +103,14 @@ class ServerCrawl:
 
     async def close(self) -> None:
         """Wait until all is written, and close the connections. The store sends the rest itself."""
+        link = self._store.kv.link
         self._stop.set()
-        await self._upkeep
-        await self.crawl.finish()
-        if self._waits:
-            self._store.kv.link.tries = _LAST_TRIES
+        try:
+            await self._upkeep
+            await self.crawl.finish()
+        finally:
+            if link.waiting_thread is not None:
+                link.waiting_thread, link.tries = None, _LAST_TRIES
         if self._bounds:
             with suppress(StoreError):  # the next crawl tidies
                 await self._tidy()
@@ -117,6 +119,7 @@ class ServerCrawl:
     def give_up(self) -> None:
         """Cancel the periodic work of a crawl that does not begin."""
         self._upkeep.cancel()
+        self._store.kv.link.waiting_thread = None
 
     def _note_lost(self) -> None:
         self._notes.count(stats.LOST_BY_SERVER)

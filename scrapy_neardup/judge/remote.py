@@ -7,6 +7,7 @@ found so. The detector then judges as on a disk, and the crawl goes on while the
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -58,7 +59,7 @@ class RemoteCrawl:
         self.store = detector.store
         self.link = AsyncLink(self.store.kv.link)
         if patience is not None:
-            loop, self.store.kv.link.tries = asyncio.get_running_loop(), inf
+            loop, self.store.kv.link.waiting_thread = asyncio.get_running_loop(), threading.get_ident()
             self.store.kv.link.on_outage = lambda why: loop.call_soon_threadsafe(patience, why)
         #: The pages of this crawl that are in flight, by place, and those of them that have passed.
         self.judgements: dict[bytes, RemoteJudgement] = {}

@@ -78,5 +78,6 @@ class AsyncLink:
             try:
                 return await loop.run_in_executor(self._threads, self._link.attempt, work)
             except NoAnswer as error:  # noqa: PERF203  # each attempt takes a way to the server
-                await asyncio.sleep(self._link.pause_after(error, failures))
+                waits = self._link.waiting_thread is not None
+                await asyncio.sleep(self._link.pause_after(error, failures, waits=waits))
         raise AssertionError

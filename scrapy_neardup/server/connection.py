@@ -45,8 +45,11 @@ class Link:
 
     #: The levels of the state in use, as far as this process knows.
     levels = 1
-    #: Further tries. A crawl that waits for its server has no limit.
-    tries: float = TRIES
+    #: Further tries.
+    tries = TRIES
+    #: The thread of a crawl that waits for its server as long as it takes, else None. Blocking requests of that thread
+    #: do not wait: they would hold up the whole crawl.
+    waiting_thread: int | None = None
     #: Grows whenever another server may have answered, or one that has lost confirmed writes.
     breaks = 0
 
@@ -85,7 +88,8 @@ class Link:
             try:
                 return self.attempt(work)
             except NoAnswer as error:  # noqa: PERF203  # each attempt takes a way to the server
-                time.sleep(self.pause_after(error, failures))
+                waits = self.waiting_thread not in (None, threading.get_ident())
+                time.sleep(self.pause_after(error, failures, waits=waits))
         raise AssertionError
 
     def attempt(self, work: Callable[[Any], T]) -> T:
@@ -105,11 +109,11 @@ class Link:
             self._note_outage("")
         return found
 
-    def pause_after(self, error: NoAnswer, failures: int) -> float:
-        """Return the seconds to wait before the next try. After the last one raise StoreError."""
+    def pause_after(self, error: NoAnswer, failures: int, *, waits: bool) -> float:
+        """Return the seconds to wait before the next try. After the last one raise StoreError, unless one ``waits``."""
         cause = error.__cause__
         assert isinstance(cause, Exception)
-        if failures >= self.tries:
+        if failures >= self.tries and not waits:
             raise self._translated(cause) from cause
         if failures >= TRIES:
             self._note_outage(type(cause).__name__)
@@ -122,7 +126,7 @@ class Link:
             return True
         # Somebody may give the server memory or replicas, or make it the master.
         mends = isinstance(error, (exceptions.OutOfMemoryError, exceptions.ReadOnlyError)) or _lacks_replicas(error)
-        return mends and self.tries == inf
+        return mends and self.waiting_thread is not None
 
     def _is_elsewhere(self, error: Exception) -> bool:
         """Whether another node may hold the state. The script has done nothing then."""

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scrapy_neardup.batch import pages
 from scrapy_neardup.batch.counts import ExactCounts
 from scrapy_neardup.batch.rows import Topic
 from scrapy_neardup.methods import METHODS, make_method
@@ -44,6 +45,8 @@ def drawn(seed: int, count: int = 66) -> Records:
                 record["title"] = other["title"]
             if chance.random() < 0.2:
                 sentences = sentences[: chance.randint(1, 8)]
+        elif records and chance.random() < 0.2:
+            record["url"] = chance.choice(records)["url"]  # another article at the same address
         records.append({**record, "text": "".join(sentences)})
     return records
 
@@ -168,6 +171,13 @@ def test_a_fingerprint_needs_to_know_nothing_but_which_of_its_sentences_are_boil
         assert asked.sentences <= set(made.sentences.tolist())
         assert method.for_state(page, None) == made
         asked.sentences.clear()
+
+
+def test_fingerprints_of_a_users_method_are_made_by_the_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All keys are unforeseen then, so parts are judged again."""
+    monkeypatch.setattr(pages, "METHODS", {})
+    name = write_records(tmp_path / "pages.jsonl", CASES["drawn"])
+    assert judge_in_parts(tmp_path / "run", [name], 10) == judge_in_order([name])
 
 
 def test_several_inputs_are_one_sequence(tmp_path: Path) -> None:

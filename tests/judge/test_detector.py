@@ -372,6 +372,15 @@ def test_a_copy_counts_once_though_it_copies_another_page_each_time(detector: De
     assert known(store, LONG) + known(store, texts[1]) == 0
 
 
+@pytest.mark.parametrize("own", [0, 1])
+def test_delivered_copies_of_one_site_do_not_make_their_article_boilerplate(store: PageStore, own: int) -> None:
+    detector = make_detector(store, drops=False)
+    for number in range(20):
+        text = [*LONG[: 20 - own], *story(500 + number, own)]
+        answer(detector, page(f"host{number}", text, HEADLINE, site="a.example"))
+    assert known(store, LONG, "a.example") == 0
+
+
 @pytest.mark.parametrize("drops", [True, False])
 @pytest.mark.parametrize("own", [0, 1, 3])
 def test_a_popular_article_does_not_become_boilerplate(store: PageStore, own: int, drops: bool) -> None:

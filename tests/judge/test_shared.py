@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Future
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -25,7 +27,7 @@ from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.server.asynchronous import AsyncLink
 from scrapy_neardup.server.connection import Link
 from scrapy_neardup.server.engine import Redis
-from scrapy_neardup.server.layout import PENDING
+from scrapy_neardup.server.layout import PENDING, STREAM
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.server.transaction import RemoteTransaction
@@ -360,8 +362,36 @@ async def test_what_a_crawl_counts_the_others_know_once_they_have_looked(
         for crawler in (one, other):
             await crawler.crawl.catch_up()
         assert (counted(one), counted(other)) == ((3, 6), (3, 6))
+        assert client_of(one.store).xlen(one.store.kv.link.prefix + STREAM) == 6
         assert nobody_is_on_the_way(one.store)
         assert check(one.store).sound
+
+
+@pytest.mark.parametrize("is_own", [False, True])
+async def test_a_page_whose_registration_got_no_answer_goes_behind_those_that_came_since(
+    opening: Opening, is_own: bool
+) -> None:
+    """Else each of two copies would wait for the other, whether of another crawl or of its own."""
+    async with opening() as one, opening() as two:
+        other = one if is_own else two
+        loop, send, late = asyncio.get_running_loop(), one.store.kv.link.send, list[Future[Ruled]]()
+
+        def unanswered(programs: list[Program], answers: dict[int, Any], client: Any) -> None:
+            send(programs, answers, client)
+            if not late:
+                late.append(asyncio.run_coroutine_threadsafe(other.judged(page("late")), loop))
+                time.sleep(0.3)
+                answers.clear()
+                raise redis.ConnectionError("the way back is broken")
+
+        with patch.object(one.store.kv.link, "send", unanswered):
+            early = asyncio.ensure_future(one.judged(page("early")))
+            while not late:
+                await asyncio.sleep(0.01)
+            ruling = await asyncio.wrap_future(late[0])
+            assert ruling.verdict.kind is Kind.UNIQUE
+            await other.through(ruling)
+            assert (await early).verdict.kind is Kind.DUPLICATE
 
 
 async def test_pages_of_others_that_many_wait_for_are_asked_for_at_once(opening: Opening) -> None:

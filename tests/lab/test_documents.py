@@ -80,7 +80,7 @@ def test_records_that_are_no_documents_are_left_out_and_counted(tmp_path: Path) 
 def test_a_file_that_is_missing_or_breaks_off_is_named_after_its_documents(tmp_path: Path) -> None:
     with pytest.raises(NearDupError, match=r"gone\.jsonl does not exist"):
         list(reader().read(tmp_path / "gone.jsonl"))
-    with pytest.raises(NearDupError, match=r"contains no HTML files, docs\.jsonl"):
+    with pytest.raises(NearDupError, match="contains no HTML or"):
         list(reader().read(tmp_path))
     (tmp_path / "cut.jsonl.xz").write_bytes(PACKERS[".xz"](b'{"text": "%s"}\n' % TEXT.encode() * 3)[:-9])
     documents = reader().read(tmp_path / "cut.jsonl.xz")

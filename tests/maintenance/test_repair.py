@@ -294,6 +294,16 @@ def test_without_its_recipe_nothing_is_saved(copy: Callable[[str], Path], recipe
     }
 
 
+def test_however_many_rows_of_sqlite_are_damaged_all_others_are_saved(copy: Callable[[str], Path]) -> None:
+    source = copy("sqlite")
+    with closing(sqlite3.connect(source)) as db:
+        keys = db.execute("SELECT k FROM kv WHERE k >= x'72' AND k < x'73'").fetchall()
+        db.executemany("UPDATE kv SET v = x'00' WHERE k = ?", keys[::5])
+        db.commit()
+    mended = mend("sqlite", source)
+    assert (mended.saved.pages, mended.source.gaps, mended.lost) == (PAGES * 4 // 5, 0, PAGES // 5)
+
+
 def test_a_state_of_another_format_is_refused(copy: Callable[[str], Path]) -> None:
     source = copy("sqlite")
     with closing(open_at(FILE_ENGINES["sqlite"], str(source), RECIPE)) as store:

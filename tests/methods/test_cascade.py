@@ -87,6 +87,7 @@ def test_another_article_with_the_same_head_is_no_copy() -> None:
         for title in (f"{TITLE}_河湾网", "新渡口，清晨开航！"):
             assert judged(page(text, title), page(FERRY)).likeness is Likeness.SAME_TITLE
         assert judged(page(text, OTHER_TITLE), page(FERRY)).likeness is None
+        assert judged(page(text, "港口工具库 - 排班"), page(FERRY, "港口工具库 - 计费")).likeness is None
 
 
 MAKERS = "晨光电器", "北岭车业", "云溪家居用品", "三桥机电", "白鹭童装", "松原炊具"

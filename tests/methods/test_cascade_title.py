@@ -10,7 +10,19 @@ import pytest
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.reading import url_number
 from scrapy_neardup.model import Fingerprint, Page
-from tests.methods.cascade_pages import BELL, FERRY, LIGHTHOUSE, MILL, NONE, explained, judged, page, unpacked, values
+from tests.methods.cascade_pages import (
+    BELL,
+    DEFAULTS,
+    FERRY,
+    LIGHTHOUSE,
+    MILL,
+    NONE,
+    explained,
+    judged,
+    page,
+    unpacked,
+    values,
+)
 
 NOTICE = (
     "{name}系统近日被发现存在安全问题，攻击者不需要登录就能够读取服务器上的任意文件，请使用{name}的单位尽快核查。\n"
@@ -170,8 +182,14 @@ def test_every_part_of_an_item_title_counts_on_a_site() -> None:
     one = replace(one, text=one.text.replace("今后我们还会", "接下来几个月里我们的小组都会"))
     assert not judged(one, other).duplicate
     assert "two things" in explained(one, other).decision
-    # Of an unknown site the names of both parts speak for a form.
-    assert values(explained(replace(one, site=""), replace(other, site="")))["form"] == 1.0
+
+
+def test_other_names_in_both_titles_speak_for_a_form_of_an_unknown_site() -> None:
+    old = replace(notice("港口", "{name}通告 排班"), site="")
+    for title, form in [("港口通告 计费", 1.0), ("港口通告 排班 攻击者", 0.0)]:
+        found = values(explained(replace(old, title=title), old))
+        assert (found["form"], found["gone"], found["same_title"]) == (form, 0.0, 0.0)
+        assert found["title"] >= DEFAULTS.retitled
 
 
 # The number of an article in its URL
@@ -219,6 +237,8 @@ def test_an_article_that_moved_with_its_number_is_a_copy_if_it_says_no_new_numbe
         numbered("zhu-gao-4993434.html", EDITED, title), url="d7", canonical="http://river.example/a-4993434"
     )
     assert judged(named, old).duplicate, "a document of a file has its address as canonical"
+    claimed = replace(named, text=f"{EDITED[:20]}{MILL}")
+    assert not judged(claimed, old).duplicate, "a page may name any address; its text decides"
     assert "number of one article" in explained(numbered("zhu-gao-4993434.html", EDITED, title), old).decision
 
 

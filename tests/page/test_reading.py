@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.model import Page
+from scrapy_neardup.page import reading
 from scrapy_neardup.page.blocks import Block
 from scrapy_neardup.page.extraction import Extractor, analyse, extract
 from scrapy_neardup.page.reading import LineRole, Reading, read_blocks
@@ -129,6 +130,12 @@ def test_the_time_for_many_lines_and_a_long_main_text_is_bounded() -> None:
 
     cost(100)
     assert cost(40_000) < 40 * max(cost(4_000), 0.01)
+
+
+def test_lines_beyond_the_bound_are_neither_found_nor_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_MAX_SCANNED", 1)
+    found = read(prose(FERRY, PEARS), f"{FERRY} {PEARS}\n{KEEPER}")
+    assert (found.roles, found.unseen) == ([LineRole.PROSE, LineRole.PROSE], [])
 
 
 @given(

@@ -209,6 +209,7 @@ def test_what_is_free_later_than_what_came_after_goes_first(lasting: Place, cloc
         put(store, number)
     for _ in range(many):
         store.expire(Bounds(max_pages=store.pages - 1))
+    clock.now += HOUR
     store.roll_back(generation, later.id)
     store.seal(generation, sealed_late)
     store = clock.govern(lasting.reopen(store))
@@ -216,6 +217,12 @@ def test_what_is_free_later_than_what_came_after_goes_first(lasting: Place, cloc
     for gone in range(1, 4):
         store.expire(Bounds(max_pages=store.pages - 1))
         assert known(store) == before[gone:]
+    clock.now += HOUR
+    put(store, 30)
+    steps(store, Bounds(max_pages=2))
+    assert known(store) == [4, 30], "a roll-back is a sight"
+    steps(store, Bounds(max_pages=1))
+    assert known(store) == [30]
     assert check(store).sound
 
 

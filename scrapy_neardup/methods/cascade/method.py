@@ -54,7 +54,7 @@ class Cascade(Method):
     def __init__(self, parameters: CascadeParameters | None = None) -> None:
         super().__init__(parameters)
         self._bound = Bound(self.parameters)
-        self._families = frozenset(self.parameters.families)
+        self._families = frozenset(self.parameters.keys.split(","))
         self._form = sketch_form(self.parameters)
 
     def fingerprint(self, page: Page) -> Fingerprint:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 from scrapy_neardup.methods.base import Parameters, decides, names, number, option, whole
@@ -80,16 +79,6 @@ class CascadeParameters(Parameters):
         strict: dict[str, Any] = {name: max(getattr(self, name), value) for name, value in CATALOGUE_WEIGHTS.items()}
         strict["by_reworded"] = CATALOGUE_WEIGHTS["by_reworded"]  # the only weight that speaks for a copy
         return replace(self, **strict)
-
-    @property
-    def families(self) -> list[str]:
-        """The kinds of keys."""
-        return _split(self.keys)
-
-
-@cache
-def _split(names: str) -> list[str]:
-    return names.split(",")
 
 
 class FixedThresholds(NamedTuple):

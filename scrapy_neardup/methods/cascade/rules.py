@@ -9,7 +9,7 @@ from typing import NamedTuple
 from scrapy_neardup.methods.cascade.features import Features, compare, overlap
 from scrapy_neardup.methods.cascade.parameters import FIXED, CascadeParameters
 from scrapy_neardup.methods.cascade.site import Ruling, SiteEvidence, compare_on_site
-from scrapy_neardup.methods.cascade.sketch import HEAD, Sketch
+from scrapy_neardup.methods.cascade.sketch import HEAD, NUMBER, Sketch
 from scrapy_neardup.model import Fingerprint, Likeness
 
 
@@ -83,8 +83,9 @@ class PairJudge:
 
     @property
     def has_new_numbers(self) -> bool:
-        """Whether the new text has a number that the earlier one lacks."""
-        return self.new.numbers.adds_to(self.earlier.numbers)
+        """Whether the new text or title has a number that the earlier one lacks."""
+        in_title = any(word & NUMBER for word in self.new.words - self.earlier.words)
+        return in_title or self.new.numbers.adds_to(self.earlier.numbers)
 
     @property
     def is_short(self) -> bool:
@@ -201,11 +202,11 @@ def _has_little_left(pair: PairJudge) -> Decision | None:
 def _have_moved(pair: PairJudge) -> Decision | None:
     """Pages with one number in their URLs are one article, if the earlier one contains most of the new one.
 
-    An editor changed the title, and with it the words of the URL. Another number in text or title is news. On a
+    An editor changed the title, and with it the words of the URL. A new number in text or title is news. On a
     catalogue the variants of a product may share the number.
     """
     features, p = pair.features, pair.parameters
-    has_news = pair.has_new_numbers or features.title_numbers or features.contained < FIXED.contained_retitled
+    has_news = pair.has_new_numbers or features.contained < FIXED.contained_retitled
     if not pair.has_one_number or pair.is_on_catalogue or features.similarity < p.base or has_news:
         return None
     share = f"{FIXED.contained_retitled:.0%}"
