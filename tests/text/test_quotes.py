@@ -63,7 +63,7 @@ def test_in_doubt_a_line_is_the_pages_own() -> None:
         f"On 3 March 2024, the harbour master wrote:\n{ASKED}\n{ANSWERED}",
         f">>> print({ASKED!r})\n>>> print({ANSWERED!r})\nSo the two are printed one after the other.",
         "| ferry | sails |\n| 1 | at nine |\n| 2 | at ten |\nThis is the whole timetable of the winter.",
-        f"From: Ada\nDate: Monday\nTo: Bob\nSubject: Ferry\n\n{ASKED}",  # the message's own head
+        f"Ferry\nFrom: Ada\nSent: Monday\nTo: Bob\nSubject: Ferry\n\n{ASKED}",  # the message's own head
         f"Begin forwarded message:\nFrom: Ada\nDate: Monday\n\n{ASKED}",  # that is the message
         f"{ASKED}\n--\n" + "\n".join(f"{ANSWERED} {n}" for n in range(12)),  # a line between two parts
         "楼主说这条渡船每天早上五点半开第一班。\n晚上九点收班。",
@@ -77,6 +77,8 @@ def test_in_doubt_a_line_is_the_pages_own() -> None:
 
 def test_quotes_of_forums_mails_and_replies_have_their_ends() -> None:
     heading, more = "引用 3楼 张三 的发言：", f"{ANSWERED} And {ANSWERED}"
+    mixed = f"See below, please.\n-----Original Message-----\n> {ASKED}\n{ANSWERED}"
+    assert ANSWERED in split_quotes(mixed)[0], "an answer between marked lines is the page's own"
     text = f"{heading}\n{ASKED}\n{more}\n\n{ANSWERED}\n\n{more}"
     assert split_quotes(text) == (f"\n{ANSWERED}\n\n{more}", f"{heading}\n{ASKED}\n{more}")
     assert split_quotes(f"{heading}\n{ASKED}\n{ANSWERED}\n{more}") == (f"{ANSWERED}\n{more}", f"{heading}\n{ASKED}")
