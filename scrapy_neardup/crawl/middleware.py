@@ -77,8 +77,11 @@ class NearDupSpiderMiddleware:
         items.complete()
         for item in held:
             yield item
-        if failure is not None:
-            raise failure
+        try:
+            if failure is not None:
+                raise failure
+        finally:
+            del failure  # the error leads to this frame: the response would stay until the next garbage collection
 
     def _needs_url(self, item: Any, visit: Visit) -> bool:
         """Whether the item may take the URL of its response. An item's own URL is added to its visit."""

@@ -77,9 +77,8 @@ class JudgedPage:
 
     ``reservation``: only a page that passes and is new to the state has one. ``response_items``: the items of its
     response, if they share the page. ``awaited``: the feeds that wrote an item of the page, and what else it waits for.
-    ``is_lost``: it was rolled back; for
-    the next item of the response the page is judged again. It holds
-    no visit: responses would stay in memory until the next garbage collection.
+    ``is_lost``: it was rolled back; for the next item of the response the page is judged again. It holds no visit:
+    responses would stay in memory until the next garbage collection.
     """
 
     verdict: Verdict

@@ -35,19 +35,26 @@ _SAYS = 10
 _SIGNATURE, _SIGNATURE_LINE, _MOST_HEADS = 8, 80, 5
 
 _MARKS, _COLONS = (">", "＞"), (":", "：")
-_WROTE = re.compile(r"\b(?:wrote|writes|schrieb|пишет|написал)\b|a écrit|ha scritto|escribió|写道|寫道", re.IGNORECASE)
+_WROTE = re.compile(
+    r"\b(?:wrote|writes|schrieb|schreef|skrev|napisał|pisze|escribió|escreveu|пишет|написал)\b"
+    r"|a écrit|ha scritto|写道|寫道|書きました",
+    re.IGNORECASE,
+)
 _ADDRESS = re.compile(r"[\w.+-]@[\w-]{1,60}\.")
 _CLOCK = re.compile(r"\d[:.h]\d\d")
-_OPENS = ("on ", "am ", "le ", "el ", "il ", "在", "于", "於")
+_OPENS = ("on ", "am ", "le ", "el ", "il ", "em ", "op ", "den ", "在", "于", "於")
 _SEPARATOR = re.compile(
-    r"-{3,20} {0,2}(?:original message|forwarded message|原始邮件|原始郵件|回复的原邮件|转发邮件|轉寄郵件) {0,2}-{3,20}"
+    r"-{3,20} {0,2}(?:original message|ursprüngliche nachricht|message d'origine|mensaje original|messaggio originale"
+    r"|mensagem original|forwarded message|weitergeleitete nachricht|message transféré|原始邮件|原始郵件|回复的原邮件"
+    r"|元のメッセージ|转发邮件|轉寄郵件) {0,2}-{3,20}"
     r"|begin forwarded message[:：]?",
     re.IGNORECASE,
 )
 #: The header of a quoted message, which has its time in a line such as "Sent:".
 _HEADER = re.compile(
-    r"\*?(?:from|发件人|寄件者) ?[:：].*\n(?:\*?(?:to|cc|subject|收件人|抄送|主题|收件者|主旨) ?[:：].*\n){0,3}"
-    r"\*?(?:sent|发送时间|发送日期|日期|寄件日期) ?[:：]",
+    r"\*?(?:from|von|de|发件人|寄件者) ?[:：].*\n"
+    r"(?:\*?(?:to|cc|subject|an|betreff|à|objet|收件人|抄送|主题|收件者|主旨) ?[:：].*\n){0,3}"
+    r"\*?(?:sent|gesendet|envoyé|发送时间|发送日期|日期|寄件日期) ?[:：]",
     re.IGNORECASE,
 )
 _POSTED = re.compile(
@@ -56,15 +63,17 @@ _POSTED = re.compile(
     r"|.{1,60} ?(?:发表于|發表於|发表於) ?.{4,30}[:：]"
 )
 _REPLY = re.compile(
-    r"(?:\[[^\[\]]{1,60}\] ?){0,3}(?:re|aw|sv|回复|回覆|答复|答覆)(?:\[\d{1,3}\]|\(\d{1,3}\))? ?[:：]", re.IGNORECASE
+    r"(?:\[[^\[\]]{1,60}\] ?){0,3}(?:re|aw|antw|sv|rif|odp|回复|回覆|答复|答覆)(?:\[\d{1,3}\]|\(\d{1,3}\))? ?[:：]",
+    re.IGNORECASE,
 )
-_SENT_FROM = ("sent from my ", "get outlook for ", "发自我的", "發自我的")
+_SENT_FROM = ("sent from my ", "get outlook for ", "von meinem iphone ", "envoyé de mon ", "发自我的", "發自我的")
 _OPEN_TAG, _CLOSE_TAG = re.compile(r"\[quote(?:=[^\[\]\n]{0,200})?\]", re.IGNORECASE), "[/quote]"
 _TAG = re.compile(r"(\[quote(?:=[^\[\]\n]{0,200})?\]|\[/quote\])", re.IGNORECASE)
 #: How lines begin that are no quote in themselves and may belong to one. Most pages have none, and no quote.
 _SIGNS = (
     *(*_MARKS, " >", "--", "[quote", "[QUOTE", "Begin forwarded", "begin forwarded", "From", "FROM", "*From", "发件人"),
     *("寄件者", "引用", "回复", "回覆", "原帖由", "Sent from my", "Get Outlook", "sent from my", "发自我", "發自我"),
+    *("Von:", "*Von:", "De :", "De:", "Envoyé de mon"),
 )
 _ENDS = (*_COLONS, ": ", ":\r", "： ", "：\r")
 _FIRST, _LAST = frozenset(sign[0] for sign in _SIGNS), frozenset(end[-1] for end in _ENDS)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from contextvars import copy_context
 from functools import partial
 from typing import Any
@@ -147,3 +151,27 @@ def test_a_visit_holds_what_has_to_be_known_of_a_response(
     found = visit_of(response)
     assert (found.served, found.opted_out) == (served, opted_out)
     assert (found.pages, found.unnamed, found.items.announced) == ({}, 0, 0)
+
+
+def test_a_response_whose_callback_failed_leaves_memory_without_the_garbage_collector() -> None:
+    async def callback() -> AsyncIterator[Any]:
+        yield {"title": "one"}
+        raise ValueError
+
+    async def process(response: Response) -> None:
+        middleware = NearDupSpiderMiddleware()
+        with suppress(ValueError):
+            async for item in middleware.process_spider_output(response, callback()):
+                middleware.tickets.issue(item)
+
+    def lose() -> weakref.ref[Response]:
+        response = HtmlResponse(URL, body=b"x", request=Request(URL))
+        copy_context().run(asyncio.run, process(response))
+        return weakref.ref(response)
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert lose()() is None
+    finally:
+        gc.enable()

@@ -142,6 +142,13 @@ def held(count: int, first: int = 0) -> Numbers:
     return Numbers.unpack(tuple(packed[at] << 8 | packed[at + 1] for at in range(0, len(packed), 2)), 500)
 
 
+def test_of_a_short_and_a_longer_text_nobody_knows_whether_a_number_is_new() -> None:
+    short = Numbers(held(9).some)
+    assert [one.adds_to(other) for one, other in [(short, held(9)), (held(9), short), (held(9), held(9))]] == [
+        *(True, True, False)
+    ]
+
+
 def test_the_same_numbers_and_those_that_are_missing() -> None:
     for one, other, same, missing in [
         (held(5), held(5), True, 0.0),

@@ -27,6 +27,14 @@ def test_a_message_is_left_with_its_own_words() -> None:
         f"{ANSWERED}\n发件人：张三\n发送时间：2024年3月4日\n收件人：李四\n主题：渡口\n{ASKED}",
         f"{ANSWERED}\nFrom: Ada\nSent: Monday, 4 March 2024\nTo: Bob\nSubject: Ferry\n{ASKED}",
         f"{ANSWERED} See below what she sent to all of us.\nBegin forwarded message:\nFrom: Ada\n\n{ASKED}",
+        f"{ANSWERED}\nVon: Ada\nGesendet: Montag, 4. März 2024\nAn: Bob\nBetreff: Fähre\n\n{ASKED}",
+        f"{ANSWERED}\nDe : Ada\nEnvoyé : lundi 4 mars 2024\nÀ : Bob\nObjet : Bac\n\n{ASKED}",
+        f"{ANSWERED}\n-----Ursprüngliche Nachricht-----\nVon: Ada\n\n{ASKED}",
+        f"{ANSWERED}\n----- Mensaje original -----\n{ASKED}",
+        f"{ANSWERED}\n-------- Message transféré --------\n{ASKED}",
+        f"W dniu 4.03.2024 o 10:03, Ada pisze:\n> {ASKED}\n{ANSWERED}",
+        f"Den 4. marts 2024 skrev Ada:\n> {ASKED}\n{ANSWERED}",
+        f"{ANSWERED}\nOp ma 4 mrt 2024 om 10:03 schreef Ada <ada@a.example>:\n{ASKED}",
         f"引用 3楼 张三 的发言：\n{ASKED}\n{ANSWERED}",
         f"张三 发表于 2024-3-4 10:03：\n{ASKED}\n\n{ANSWERED}",
         f"楼主 张三 说：\n{ASKED}\n{ANSWERED}",
@@ -55,7 +63,7 @@ def test_in_doubt_a_line_is_the_pages_own() -> None:
         f"On 3 March 2024, the harbour master wrote:\n{ASKED}\n{ANSWERED}",
         f">>> print({ASKED!r})\n>>> print({ANSWERED!r})\nSo the two are printed one after the other.",
         "| ferry | sails |\n| 1 | at nine |\n| 2 | at ten |\nThis is the whole timetable of the winter.",
-        f"From: Ada\nDate: Monday\nTo: Bob\nSubject: Ferry\n\n{ASKED}",  # the message's own head
+        f"Ferry\nFrom: Ada\nSent: Monday\nTo: Bob\nSubject: Ferry\n\n{ASKED}",  # the message's own head
         f"Begin forwarded message:\nFrom: Ada\nDate: Monday\n\n{ASKED}",  # that is the message
         f"{ASKED}\n--\n" + "\n".join(f"{ANSWERED} {n}" for n in range(12)),  # a line between two parts
         "楼主说这条渡船每天早上五点半开第一班。\n晚上九点收班。",
@@ -69,10 +77,12 @@ def test_in_doubt_a_line_is_the_pages_own() -> None:
 
 def test_quotes_of_forums_mails_and_replies_have_their_ends() -> None:
     heading, more = "引用 3楼 张三 的发言：", f"{ANSWERED} And {ANSWERED}"
+    mixed = f"See below, please.\n-----Original Message-----\n> {ASKED}\n{ANSWERED}"
+    assert ANSWERED in split_quotes(mixed)[0], "an answer between marked lines is the page's own"
     text = f"{heading}\n{ASKED}\n{more}\n\n{ANSWERED}\n\n{more}"
     assert split_quotes(text) == (f"\n{ANSWERED}\n\n{more}", f"{heading}\n{ASKED}\n{more}")
     assert split_quotes(f"{heading}\n{ASKED}\n{ANSWERED}\n{more}") == (f"{ANSWERED}\n{more}", f"{heading}\n{ASKED}")
-    for title in ["Re: Ferry", "[harbour] SV: Ferry", "RE[2]: Ferry", "回复：渡口"]:
+    for title in ["Re: Ferry", "[harbour] SV: Ferry", "Antw: Ferry", "RE[2]: Ferry", "回复：渡口"]:
         text = f"> {ASKED}\n{ANSWERED}"
         assert split_quotes(text, title) == (ANSWERED, f"> {ASKED}")
         assert split_quotes(text, "Reply to Ada: the ferry") == (text, ""), title

@@ -113,11 +113,6 @@ class FixedThresholds(NamedTuple):
     other_notice: float = 0.25
     #: Similarity from which pages of one site are one advert, although their titles name other things.
     one_advert: float = 0.94
-    #: Similarity from which two short texts of one site under one headline are one, edited. Headlines
-    #: have so many words in common, and both texts have so many of these.
-    one_headline: float = 0.62
-    headline_words: int = 5
-    headline_told: int = 3
     #: Value of the feature ``numbers`` if pages in one form give other numbers in text and title.
     title_numbers: float = 0.6
     #: Different shingles from which a text repeats what its title names: a teaser goes on where the title ends.

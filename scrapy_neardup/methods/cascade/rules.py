@@ -216,13 +216,12 @@ def _have_moved(pair: PairJudge) -> Decision | None:
 def _are_short(pair: PairJudge) -> Decision | None:
     """Short texts with the same numbers are copies if one contains every sentence of the other.
 
-    Other words do not matter between sites or under one headline, if no title word is missing.
+    Other words do not matter between sites, if no title word is missing.
     """
     if not pair.is_short:
         return None
     features, p = pair.features, pair.parameters
-    least = min(p.short_certain, FIXED.one_headline) if _have_one_headline(pair) else p.short_certain
-    is_edited = not features.gone and (not pair.may_be_one_site or features.similarity > least)
+    is_edited = not features.gone and (not pair.may_be_one_site or features.similarity > p.short_certain)
     is_within = features.sentences == 1.0
     duplicate = features.same_numbers and features.similarity >= p.least and (is_within or is_edited)
     if duplicate:
@@ -233,14 +232,6 @@ def _are_short(pair: PairJudge) -> Decision | None:
     else:
         reason = "a title word is missing" if features.gone else "the sentences differ"
     return Decision(duplicate, f"In texts this short, one word makes another notice. Here {reason}.")
-
-
-def _have_one_headline(pair: PairJudge) -> bool:
-    """Whether the titles are alike, long, and repeated by both texts. A form has a short title for any content."""
-    new, earlier, features = pair.new, pair.earlier, pair.features
-    is_alike = features.title >= FIXED.titles_alike and not features.title_numbers
-    is_told = len(new.words_in_text & earlier.words_in_text) >= FIXED.headline_told
-    return is_alike and is_told and len(new.words & earlier.words) >= FIXED.headline_words
 
 
 def _differ_with_boilerplate(pair: PairJudge) -> Decision | None:
