@@ -108,7 +108,10 @@ class Program:
         self._conditions.append((b"expect", names, (field, value or b"", compared)))
 
     def expect_in_flight(self, page: PendingPage, record: bytes, value: bytes) -> None:
-        """Require that a page is in flight, or that the row of its record already has the value of this program."""
+        """Require that a page is in flight, or that the row of its record already has the value of this program.
+
+        In the second case an earlier run has written, and this one does nothing. This must be the last condition.
+        """
         names, field = place_of(record)
         self._conditions.append((IN_FLIGHT, (pending_name(page.crawl), names[0]), (page.id, field, value)))
 
@@ -214,6 +217,9 @@ local function answer(value) answers[#answers + 1] = value end
 -- The name of a key without the prefix of the state.
 local function name_of(key) return sub(key, #DIRECTORY - 1) end
 
+-- An earlier run has written all. Others may have written since, so nothing is written again.
+local DONE = 'done'
+
 local highest
 local function levels()
   highest = highest or tonumber(call('GET', HIGHEST) or 1)
@@ -257,7 +263,8 @@ local operations = {
   end,
   in_flight = function(first)
     local id, row, value = arg(), arg(), arg()
-    return call('HEXISTS', KEYS[first], id) == 1 or call('HGET', KEYS[first + 1], row) == value
+    if call('HEXISTS', KEYS[first], id) == 1 then return true end
+    return call('HGET', KEYS[first + 1], row) == value and DONE
   end,
   lease = function(first)
     local token, milliseconds, crawl = arg(), arg(), arg()
@@ -364,7 +371,9 @@ local function run()
   while at <= #ARGV do
     local operation, a, b, c, d = byte(arg(), 1, 5)
     local name = NAMES[operation]
-    if operations[name](a * 256 + b, c * 256 + d) == false then return {0, name} end
+    local result = operations[name](a * 256 + b, c * 256 + d)
+    if result == false then return {0, name} end
+    if result == DONE then return answers end
   end
   return answers
 end

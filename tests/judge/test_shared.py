@@ -449,3 +449,28 @@ def test_where_a_server_is_waited_for_so_it_is_with_what_a_thread_reads(monkeypa
     with running("--appendonly", "yes", "--appendfsync", "always") as server:
         asyncio.run(work())
     assert told == ["gone", "back"]
+
+
+async def test_a_version_whose_answer_was_lost_does_not_replace_one_that_came_since(opening: Opening) -> None:
+    """The program that filed it is sent again, and does nothing."""
+    async with opening() as one, opening() as other:
+        await one.kept(page("first"))
+        second = await one.reserve(page("first", end="后来又添了一句话，说的是别的事情。"))
+        loop, send, late = asyncio.get_running_loop(), one.store.kv.link.send, list[Future[Verdict]]()
+
+        def unanswered(programs: list[Program], answers: dict[int, Any], client: Any) -> None:
+            send(programs, answers, client)
+            if not late:
+                third = other.kept(page("first", 4), sealed=False)
+                late.append(asyncio.run_coroutine_threadsafe(third, loop))
+                late[0].result(5)
+                answers.clear()
+                raise redis.ConnectionError("the way back is broken")
+
+        with patch.object(one.store.kv.link, "send", unanswered):
+            one.crawl.commit(second, sealed=False)
+            await one.crawl.finish()
+        newest = other.store.find(second.record.url)
+        assert newest is not None
+        assert newest.id > second.record.id
+        assert check(one.store).sound
