@@ -262,11 +262,11 @@ def test_documents_are_written_as_texts(run: Invoke, folder: Path) -> None:
         0,
         "3 records: 1 unique, 1 duplicate, 0 unchanged, 0 updated, 1 unjudged. 3 written to out.jsonl.",
     )
-    first, copy, broken = read(folder / "out.jsonl")
-    assert (first["path"], first["title"], first["keywords"]) == ("a/one.html", "渡口", ["渡口", "船"])
-    assert first["text"] == "\n".join(f"{one}。" for one in PEARS)
-    assert (copy["neardup"]["kind"], copy["neardup"]["verdict"]) == ("identical", "duplicate")
+    first, broken, copy = read(folder / "out.jsonl")  # the files of a folder come before those of its subfolders
+    assert (first["path"], first["title"], first["keywords"]) == ("b.htm", "又是渡口", ["渡口", "船"])
     assert (broken["path"], broken["neardup"]["reason"]) == ("c.html", "not_html")
+    assert (copy["path"], copy["title"], copy["neardup"]["verdict"]) == ("a/one.html", "渡口", "duplicate")
+    assert copy["text"] == "\n".join(f"{one}。" for one in PEARS)
 
 
 def test_a_web_archive_gives_its_pages_and_counts_the_rest(run: Invoke, folder: Path) -> None:
