@@ -123,8 +123,11 @@ def _entries(input: int, name: str, format: str) -> Iterator[tuple[int, Entry]]:
 def export_state(run: BatchRun, store: PageStore, keep: Keep) -> int:
     """Write all pages of this and earlier runs to an empty state; return how many. They are sealed at the end.
 
-    The state gets the counts of a crawl, of fixed size, by which later pages are judged.
+    The state gets the counts of a crawl, of fixed size, by which later pages are judged. Raises NearDupError if it
+    holds pages: they would be there twice.
     """
+    if store.pages:
+        raise NearDupError(f"{store.location} already holds {store.pages} pages. Name a new state with --store.")
     generation = store.begin(f"batch {run.folder}")
     ranks = np.concatenate([part.judged_pages()["rank"].to_numpy() for part in run.parts] or [np.zeros(0)])
     first = store.new_id()

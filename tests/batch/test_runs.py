@@ -99,6 +99,9 @@ def test_a_crawl_goes_on_with_the_exported_state(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/state.sqlite"
     store = open_store(url, state_recipe(OPTIONS.make_method(), None), "store", OPTIONS.secret)
     assert export_state(run, store, Keep.EVIDENCE) == 10
+    with pytest.raises(NearDupError, match="--store"):
+        export_state(run, store, Keep.EVIDENCE)
+    assert store.pages == 10
     close_store(store)
     with Deduplicator(store=url) as deduplicator:
         first, copy = (deduplicator.check(**records[at]) for at in (0, 5))

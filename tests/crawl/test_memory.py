@@ -6,6 +6,7 @@ import gc
 import random
 import tracemalloc
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.build import WORDS
 from tests.crawl.engineless import crawl
 
 #: Pages after which memory is looked at; the first few hundred fill what is of fixed size.
-BEFORE, AFTER = 500, 1200
+LOOKS = (500, 1200, 1900)
 
 
 @pytest.mark.slow
@@ -25,10 +26,10 @@ def test_a_page_leaves_forty_bytes_at_most_in_memory(tmp_path: Path) -> None:
 
     def items() -> Iterator[dict[str, Any]]:
         chance = random.Random(1)
-        for number in range(AFTER + 1):
+        for number in range(LOOKS[-1] + 1):
             text = "".join("".join(chance.choices(WORDS, k=12)) + "。" for _ in range(5))
             yield {"url": f"http://{number % 50}.example/{number}", "title": f"标题{number}", "text": text}
-            if number in (BEFORE, AFTER):
+            if number in LOOKS:
                 gc.collect()
                 held[number] = tracemalloc.get_traced_memory()[0]
 
@@ -38,5 +39,6 @@ def test_a_page_leaves_forty_bytes_at_most_in_memory(tmp_path: Path) -> None:
         stats = crawl(items(), NEARDUP_STORE=f"sqlite://{tmp_path}/state", FEEDS=feed)
     finally:
         tracemalloc.stop()
-    assert stats["neardup/unique"] == AFTER + 1
-    assert held[AFTER] - held[BEFORE] < 40 * (AFTER - BEFORE)
+    assert stats["neardup/unique"] == LOOKS[-1] + 1
+    # A table that grows once, or a module that is loaded late, adds to one of the two; a leak adds to both.
+    assert min((held[after] - held[before]) / (after - before) for before, after in pairwise(LOOKS)) < 40
