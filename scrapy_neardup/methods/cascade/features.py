@@ -129,12 +129,14 @@ def compare(
     length, smaller = max(new.shingles, round(theirs)), min(new.shingles, round(theirs))
     # Below this similarity pages are no copies under any titles, and the search for words takes most of the time.
     title: TitleWords | None = found.title if in_both >= FIXED.compared * (new.shingles + theirs - in_both) else None
-    gone = title.count_gone(earlier) / 2 if title and new.words != earlier.words else 0.0
+    other_words = new.words != earlier.words  # asked first: a title may be made at its first use
+    gone = title.count_gone(earlier) / 2 if title and other_words else 0.0
     similar_title, other_numbers = _compare_titles(new, earlier)
     same_title = float(_has_same_title(new, earlier))
     in_form = found.in_form or gone > 0 or same_title > 0 or similar_title < p.retitled or other_numbers
     other_name = False
-    if title and length >= FIXED.names_again and (is_one_site or (is_unknown_site and not in_form)):
+    may_name = other_words and length >= FIXED.names_again and (is_one_site or (is_unknown_site and not in_form))
+    if title and may_name:
         other_name = title.names_another(earlier)
     form = _form(new, earlier, both.containment, in_form=in_form or other_name)
     # In equal sentences numbers are no evidence: these may be the template, or a footer with an address.
