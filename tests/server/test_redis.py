@@ -527,3 +527,5 @@ async def test_what_a_loop_sends_is_sent_again(tmp_path: Path) -> None:
             await link.run(connection.program())
         assert len(taken) == 1 + 3
         await link.close()
+        connection.close()
+        await asyncio.sleep(0.05)  # the server's side closes too
