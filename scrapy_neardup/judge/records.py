@@ -159,11 +159,11 @@ class RecordReader:
         if entry.html:
             fields[self._html_field] = entry.html
         made = self._source.prepare(fields, None, self.url(entry, name), entry.content_type or None)
-        return replace(made, url=name) if isinstance(made, Page) and made.url != name else made
+        return made.named(name) if isinstance(made, Page) else made
 
     def read(self, made: Page | UnreadPage, name: str, answer: Answer | None = None) -> Page:
         """Read a page, or take the ``answer`` of a worker. Raises ExtractionError."""
-        page = made if isinstance(made, Page) else replace(self._source.read(made, answer), url=name)
+        page = made if isinstance(made, Page) else self._source.read(made, answer).named(name)
         return replace(page, html=0) if name.startswith(TEXT_PREFIX) else page
 
     def add_item_hash(self, page: Page, entry: Entry) -> Page:
