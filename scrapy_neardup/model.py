@@ -31,7 +31,7 @@ class Page:
     that quote other messages; ``main`` leaves them out. ``headline``: the headings of the body, one per line.
     ``reader``: how the text was found in the HTML; empty without HTML. ``row``: the page is a row of a listing, and
     equals another row only if all fields are equal. ``unread``: why the page was too large or too slow to read.
-    ``body``: a digest of its bytes (see ``BodyHasher``), or 0. ``address``: its own URL, if ``url`` is the id of a record.
+    ``body``: a digest of its bytes (see ``BodyHasher``), or 0. ``address``: its own URL, if ``url`` is a record's id.
     """
 
     url: str
