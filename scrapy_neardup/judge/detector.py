@@ -152,9 +152,15 @@ class Detector(CrawlContext):
             self.file(ruling.reservation, sealed=sealed)
         return ruling.verdict
 
-    def look(self, page: Page) -> Ruling:
-        """The verdict that a page would get; nothing is reserved or written."""
-        return self.judge(page, self.fingerprint(page), self.in_flight, writes=False)
+    def look(self, page: Page) -> Verdict:
+        """The verdict that a page would get: unjudged (``in_flight``) while a page in flight decides it.
+
+        Nothing is reserved or written.
+        """
+        ruling = self.judge(page, self.fingerprint(page), self.in_flight, writes=False)
+        if isinstance(ruling, Blocked):
+            return Verdict(Kind.UNJUDGED, page.url, reason="in_flight")
+        return ruling.verdict if self.store.record(ruling.verdict.id) else replace(ruling.verdict, id=0)
 
     # Fingerprints.
 
