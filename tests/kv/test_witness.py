@@ -367,6 +367,7 @@ def test_rows_that_do_not_fit_are_told_of_after_a_kill(spot: Spot) -> None:
         cases: list[tuple[Changes, str]] = [
             *((Changes(deletes={next(store.rows(kind))[0]}), "pages|postings|URL") for kind in (b"r", b"k", b"u")),
             (Changes({url_key("http://none.example/", hashes): pack_seen(77, 7)}), "names a page"),
+            (Changes({url_key(page(5).url, hashes): pack_seen(5, 7)[:-1]}), "the URL row .* cannot be read"),
             (Changes({record_key(5): changed.pack()}), "some rows have changed"),
         ]
     for number, (changes, told) in enumerate(cases):
