@@ -129,7 +129,7 @@ class Expiry:
 
     def _queue(self, frontier: int, now: float) -> Iterator[Waiting]:
         """Yield pages from the head of the queue on."""
-        others = self._kv.scan_from(layout.record_key(frontier), layout.RECORDS)
+        others = self._kv.scan(layout.RECORDS, start=layout.record_key(frontier))
         rows = ((layout.last_id(key), packed) for key, packed in others)
         # If the clock was ahead, ids do not tell when a page was seen.
         return merge(
@@ -141,7 +141,7 @@ class Expiry:
         if self._first >= _NONE:
             return
         key = b""
-        for key, _ in self._kv.scan_from(self._first, layout.QUEUE):
+        for key, _ in self._kv.scan(layout.QUEUE, start=self._first):
             yield layout.generation_of(key), layout.last_id(key), key, b""
         if not key and not self._kv.is_shared:
             self._first = _NONE

@@ -67,7 +67,8 @@ class Recurrence:
         repeats. If there is none, all counts of the bucket go down, at most by one a page: if only the weakest did, the
         other ways would be held for ever by sentences that were frequent once.
         """
-        held, sites, repeats = map(memoryview, (self._sentences, self._sites, self._repeats))  # for single numbers
+        # For single numbers these are faster than arrays.
+        held, sites, repeats = self._sentences.data, self._sites.data, self._repeats.data
         bit, new, full = 1 << (site & 31), list[int](), set[int]()
         for sentence in sorted(set(sentences.tolist()), reverse=True):
             bucket = sentence % _BUCKETS

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -337,9 +338,9 @@ def scans(monkeypatch: pytest.MonkeyPatch, kind: type[Engine]) -> list[bytes]:
     found: list[bytes] = []
     scan = kind.scan
 
-    def spy(self: Engine, prefix: bytes, *, reverse: bool = False) -> object:
+    def spy(self: Engine, prefix: bytes, **how: Any) -> object:
         found.append(prefix)
-        return scan(self, prefix, reverse=reverse)
+        return scan(self, prefix, **how)
 
     monkeypatch.setattr(kind, "scan", spy)
     return found
