@@ -21,8 +21,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from scrapy_neardup.judge.copies import Role
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.groups import Role
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
 from scrapy_neardup.judge.manual_verdicts import (
     ManualKind,
@@ -31,7 +31,6 @@ from scrapy_neardup.judge.manual_verdicts import (
     write_manual_verdicts,
 )
 from scrapy_neardup.judge.policy import Policy as JudgePolicy
-from scrapy_neardup.judge.policy import make_preference
 from scrapy_neardup.maintenance.scan import of_host, pages_where
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
@@ -132,7 +131,7 @@ class Side:
                 also_copies=policy.also_copies,
                 passes=lambda verdict: not (policy.drops and verdict.is_copy),
                 keep=keep,
-                preference=make_preference(policy.keep),
+                keep_policy=policy.keep,
             ),
         )
 
