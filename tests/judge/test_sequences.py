@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.in_flight import Blocked, Reservation
+from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
 from scrapy_neardup.judge.manual_verdicts import (
     ManualKind,
     ManualVerdict,
@@ -29,7 +29,7 @@ from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
-from tests.build import answer, find_record, make_detector, page, reserve, story
+from tests.build import answer, find_record, make_detector, page, story
 
 TEXT, OTHER = story(1, 40), story(2, 40)
 TEXTS = {
@@ -270,9 +270,12 @@ def test_verdicts(name: str) -> None:
             settle(detector, what, in_flight.pop(step[1], None), find_page(step[1]))
             continue
         if what == "reserve":
-            reserved = in_flight[step[1]] = reserve(detector, find_page(step[1]))
-            assert outcome(reserved.verdict) == " ".join(step[2:]), step
-            groups.pop(site_of(reserved.record.url).removesuffix(".example"), None)
+            ruled = detector.check(find_page(step[1]))
+            assert isinstance(ruled, Ruled)
+            assert ruled.reservation is not None
+            assert outcome(ruled.verdict) == " ".join(step[2:]), step
+            in_flight[step[1]] = ruled.reservation
+            groups.pop(site_of(ruled.verdict.url).removesuffix(".example"), None)
             continue
         if what.islower():
             do(store, what, step[1:], settings)
