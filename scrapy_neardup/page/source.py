@@ -224,6 +224,7 @@ class PageSource:
                 unread=page.unread,
                 quotes=page.quotes,
                 body=body,
+                address="" if name == url else url,
             ),
             self._reader.max_text,
         )
