@@ -25,7 +25,7 @@ from scrapy_neardup.files.writers import find_output_format, open_output
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import FIRST
 from scrapy_neardup.judge.recipes import need_lasting_method, state_recipe, take_over
-from scrapy_neardup.judge.records import Batch, Judged, make_immediate_judge
+from scrapy_neardup.judge.records import Batch, Judged, open_judge
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.page.extraction import Answer
@@ -59,6 +59,9 @@ the rules:
   The first of similar records stays, as in a crawl; NEARDUP_KEEP_POLICY prefers another one. A record is known by its
   id, else by its URL, else by its place; of two with one name the later is a version of the earlier. Crawls know pages
   by URL: with --store, use --id "".
+
+  --tag writes copies too. A copy that was written is unchanged when it comes again; without --tag, and in 'batch', it
+  is a duplicate again.
 
   The output and the state change only after all input is read. NEARDUP_WORKERS reads HTML in several processes.
   --counts exact counts boilerplate without a bound, as 'batch' does: it reads every record, takes some 4 KB of memory
@@ -98,11 +101,11 @@ def dedup_command(arguments: argparse.Namespace, config: Config) -> int:
         bodies = None if is_exact else detector.bodies
         source = config.open_source(fields, bodies=bodies, hashes_items=store.is_shared)
         with (
-            closing(make_immediate_judge(detector, config.wait)) as judge,
+            open_judge(detector, config.wait) as judge,
             open_output(output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
             outcome,  # closed before the output is
         ):
-            batch = Batch(judge, stack.enter_context(source), arguments.id)
+            batch = Batch(detector, judge, stack.enter_context(source), arguments.id)
             records = (record for name in arguments.input for record in read_input(name, arguments.format))
             read: Iterable[tuple[InputRecord, Answer | None]]
             read = ((record, None) for record in progress(records, what="records"))

@@ -34,7 +34,7 @@ ENDS: dict[str, End] = {"s": "scraped", "d": "dropped", "f": "failed"}
 def judged_page(id: int = 7) -> JudgedPage:
     record = Record(id, "http://a.example/", id)
     verdict = Verdict(Kind.UNIQUE, record.url, id)
-    return JudgedPage(verdict, Reservation(verdict, Fingerprint((), b""), record))
+    return JudgedPage(verdict, Reservation(record, Fingerprint((), b"")))
 
 
 @dataclass

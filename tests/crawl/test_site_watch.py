@@ -99,8 +99,7 @@ def test_suspicious_are_drops_that_begin_at_once_or_of_delivered_pages(
 
 def test_a_copy_that_passes_is_no_drop_and_a_page_that_is_not_judged_counts_for_nothing() -> None:
     crawl = Crawl(SiteDrops(SITE, 60, 0))
-    verdict = Verdict(Kind.DUPLICATE, "", 1)
-    passes = Reservation(verdict, Fingerprint((), b""), Record(1, "http://a.example/", 7))
+    passes = Reservation(Record(1, "http://a.example/", 7), Fingerprint((), b""))
     for _ in range(40):
         crawl._see(SITE, Kind.DUPLICATE, Match(7, "http://other.example/", 0.0, 0.9, 0.9), reservation=passes)
         crawl.page(kind=Kind.UNJUDGED)

@@ -9,7 +9,7 @@ import pytest
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.files import Entry
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.records import Batch, ImmediateJudge
+from scrapy_neardup.judge.records import Batch
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import Extractor, HtmlReader, PageContent
 from scrapy_neardup.page.source import PageSource
@@ -32,7 +32,7 @@ def detector() -> Detector:
 def batch_on(detector: Detector, extractor: Extractor | None = lambda html, url: TEXT, **fields: str) -> Batch:
     names = {**DEFAULT_FIELDS, **fields}
     source = PageSource(names, HtmlReader(100_000, extractor=extractor), bodies=detector.bodies, hashes_items=False)
-    return Batch(ImmediateJudge(detector), source, "id")
+    return Batch(detector, lambda page: detector.judge_now(page, sealed=False), source, "id")
 
 
 def headlines(batch: Batch, *records: Entry) -> list[str]:
