@@ -1,7 +1,6 @@
 """The documents of files, as a crawl would judge them.
 
-The name of a document is the ``url`` of its page, so no document updates another one. Its own address is the page's
-``canonical``, where methods find the number of an article.
+The name of a document is the ``url`` of its page, so no document updates another one.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,8 +18,8 @@ from scrapy_neardup.errors import PageError
 from scrapy_neardup.files import STDIN, Entry, InputRecord, Skipped, find_format, read_input
 from scrapy_neardup.files.compression import find_file
 from scrapy_neardup.files.entry import name_entry
+from scrapy_neardup.judge.records import RecordReader
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import decode_body
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.page.urls import site_of
 
@@ -33,6 +32,7 @@ class DocumentReader:
         self.left_out: Counter[str] = Counter()
         self._source = source
         self._id_field = id_field
+        self._records = RecordReader(source, id_field)
 
     def read(self, *files: str | Path) -> Iterator[Page]:
         """Yield the documents of files, folders or standard input (``-``).
@@ -70,23 +70,12 @@ class DocumentReader:
 
     def _page(self, entry: Entry, name: str) -> Page:
         """Return the page of a record, also one with an empty text. Raises PageError if there is none."""
-        url = self._source.fields.url(entry.fields)
         try:
-            page = make_page(self._source, entry, name, url)
+            return self._records.read(self._records.draft(entry, name), name)
         except PageError as error:
-            has_text = isinstance(entry.fields.get(self._source.fields.names["text"]), str)
-            if error.reason != "no_content" or not has_text:
+            if error.reason != "no_content" or not isinstance(entry.fields.get(self._source.fields.names["text"]), str):
                 raise
-            page = Page(name, site=site_of(url))
-        return page if page.canonical or url == name else replace(page, canonical=url)
-
-
-def make_page(source: PageSource, entry: Entry, name: str, url: str) -> Page:
-    """Return the page of a record as a crawl would judge it, under a name. Raises PageError if there is none."""
-    values = dict(entry.fields)
-    if entry.html:
-        values[source.fields.names["html"]] = decode_body(entry.html, entry.content_type or None)
-    return replace(source.page(values, None, url or name), url=name, site=site_of(url))
+            return Page(name, site=site_of(self._source.fields.url(entry.fields)))
 
 
 class Spool:
