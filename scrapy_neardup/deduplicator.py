@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from inspect import signature
 from pathlib import Path
 from threading import RLock
@@ -17,7 +17,7 @@ from scrapy_neardup.files import Entry
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.recipes import need_lasting_method, state_recipe, take_over
-from scrapy_neardup.judge.records import Batch, make_immediate_judge
+from scrapy_neardup.judge.records import Batch, open_judge
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.page.item import TEXT_PREFIX
@@ -89,9 +89,9 @@ class Deduplicator:
                 logger.warning("%s", self._store.rolled_back.describe_rollback())
             self._detector = detector = Detector(chosen, self._store, who="a script", policy=config.make_policy())
             opened.callback(detector.end)
-            judge = opened.enter_context(closing(make_immediate_judge(detector, config.wait)))
+            judge = opened.enter_context(open_judge(detector, config.wait, sealed=True))
             source = config.open_source(DEFAULT_FIELDS, bodies=detector.bodies, hashes_items=False)
-            self._records = Batch(judge, opened.enter_context(source), sealed=True)
+            self._records = Batch(detector, judge, opened.enter_context(source))
             self._opened = opened.pop_all()
         self._closed = False
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from enum import Enum
 from typing import Any, Final, Protocol
@@ -31,7 +31,7 @@ class Page:
     that quote other messages; ``main`` leaves them out. ``headline``: the headings of the body, one per line.
     ``reader``: how the text was found in the HTML; empty without HTML. ``row``: the page is a row of a listing, and
     equals another row only if all fields are equal. ``unread``: why the page was too large or too slow to read.
-    ``body``: a digest of its bytes (see ``BodyHasher``), or 0.
+    ``body``: a digest of its bytes (see ``BodyHasher``), or 0. ``address``: its own URL, if ``url`` is a record's id.
     """
 
     url: str
@@ -49,6 +49,11 @@ class Page:
     unread: AnyReason = ""
     quotes: tuple[int, ...] = ()
     body: int = 0
+    address: str = ""
+
+    def named(self, name: str) -> Page:
+        """Return the page under the name of its record; it keeps its own URL as address."""
+        return self if name == self.url else replace(self, url=name, address=self.url)
 
 
 class SiteCounts(Protocol):

@@ -12,7 +12,7 @@ from typing import Any
 
 from scrapy_neardup.ages import parse_duration
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.judge.policy import FIRST, POLICIES, KeepPolicy, Policy, make_preference
+from scrapy_neardup.judge.policy import FIRST, POLICIES, KeepPolicy, Policy
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.cascade.parameters import ARTICLE, METHOD, PROFILES
 from scrapy_neardup.model import Kind, Likeness, Verdict
@@ -323,7 +323,7 @@ class Config:
 
     def make_policy(self) -> Policy:
         """The settings that decide verdicts beside the method."""
-        return Policy(self.min_letters, self.also_copies, self.passes, self.keep, make_preference(self.keep_policy))
+        return Policy(self.min_letters, self.also_copies, self.passes, self.keep, self.keep_policy)
 
     def deciding(self, method: Method) -> dict[str, Any]:
         """Parameters and settings that change verdicts but no fingerprint; two crawls of a state may differ in them."""

@@ -18,7 +18,7 @@ import pytest
 
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation, Ruled
-from scrapy_neardup.judge.policy import KeepPolicy, Policy, make_preference
+from scrapy_neardup.judge.policy import KeepPolicy, Policy
 from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.kv.base import Changes, FileEngine
 from scrapy_neardup.kv.leveldb import LevelDB
@@ -113,7 +113,7 @@ def make_detector(
         also_copies=also_copies,
         passes=passes or (lambda verdict: not (drops and verdict.is_copy)),
         keep=keep,
-        preference=make_preference(policy),
+        keep_policy=policy,
     )
     return Detector(make_method(method, parameters), store, who=who, policy=chosen)
 

@@ -15,7 +15,7 @@ from scrapy_neardup.state.verifier import row_problems
 class FaultyStore(WrappedStore):
     """Passes every call on to ``base``, after ``before(name, argument)``, which may raise, count or wait.
 
-    Names: get, get_all, scan, scan_from, write, close; the argument is the key, the keys, the prefix or the changes.
+    Names: get, get_all, scan, write, close; the argument is the key, the keys, the prefix or the changes.
     """
 
     def __init__(
@@ -33,13 +33,9 @@ class FaultyStore(WrappedStore):
         self.before("get_all", keys)
         return super().get_all(keys)
 
-    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
+    def scan(self, prefix: bytes, *, start: bytes = b"", reverse: bool = False) -> Iterator[Row]:
         self.before("scan", prefix)
-        return super().scan(prefix, reverse=reverse)
-
-    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
-        self.before("scan_from", low)
-        return super().scan_from(low, prefix)
+        return super().scan(prefix, start=start, reverse=reverse)
 
     def write(self, changes: Changes, *, sync: bool) -> None:
         self.before("write", changes)

@@ -190,7 +190,7 @@ def test_a_look_finds_pages_in_flight_and_leaves_them(tmp_path: Path) -> None:
         assert dedup.check(**page(1, 2), remember=False).kind is Kind.DUPLICATE
 
 
-@pytest.mark.parametrize("step", ["take_over", "make_immediate_judge", "Config.open_source"])
+@pytest.mark.parametrize("step", ["take_over", "open_judge", "Config.open_source"])
 def test_a_failed_constructor_releases_the_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise ValueError(step)
@@ -221,7 +221,7 @@ def test_pages_of_a_killed_crawl_are_rolled_back_loudly(tmp_path: Path, caplog: 
     with Deduplicator(path) as dedup:
         dedup.check(**page(1))
         killed = dedup._store.begin("morning")
-        reserved = dedup._detector.look(Page(**page(2)))
+        reserved = dedup._detector.check(Page(**page(2)))
         assert isinstance(reserved, Ruled)
         assert reserved.reservation is not None
         dedup._store.add(reserved.reservation.record, generation=killed)

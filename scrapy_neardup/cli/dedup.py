@@ -23,9 +23,9 @@ from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import InputRecord, Malformed, Skipped, read_input, writers
 from scrapy_neardup.files.writers import find_output_format, open_output
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.policy import make_preference
+from scrapy_neardup.judge.policy import FIRST
 from scrapy_neardup.judge.recipes import need_lasting_method, state_recipe, take_over
-from scrapy_neardup.judge.records import Batch, Judged, make_immediate_judge
+from scrapy_neardup.judge.records import Batch, Judged, open_judge
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.page.extraction import Answer
@@ -60,6 +60,9 @@ the rules:
   id, else by its URL, else by its place; of two with one name the later is a version of the earlier. Crawls know pages
   by URL: with --store, use --id "".
 
+  --tag writes copies too. A copy that was written is unchanged when it comes again; without --tag, and in 'batch', it
+  is a duplicate again.
+
   The output and the state change only after all input is read. NEARDUP_WORKERS reads HTML in several processes.
   --counts exact counts boilerplate without a bound, as 'batch' does: it reads every record, takes some 4 KB of memory
   for each, keeps the first of similar records, and works without --store.
@@ -79,9 +82,9 @@ def dedup_command(arguments: argparse.Namespace, config: Config) -> int:
     outcome = Outcome(arguments.rejects, output)
     check_outputs(arguments.input, output, outcome.rejects)
     fields, method = fields_of(arguments, config.fields), config.make_method()
-    preference = make_preference(config.keep_policy)
+    prefers_first = config.keep_policy == FIRST
     is_exact = arguments.counts == "exact"
-    if is_exact and (arguments.store or preference is not None):
+    if is_exact and (arguments.store or not prefers_first):
         raise SettingsError(
             f"--counts exact works without a state, and keeps the first record. Leave out {STORE} and "
             "NEARDUP_KEEP_POLICY, or --counts exact."
@@ -91,7 +94,6 @@ def dedup_command(arguments: argparse.Namespace, config: Config) -> int:
             config.make_policy(),
             passes=lambda verdict: arguments.tag or config.passes(verdict),
             keep=config.keep if arguments.store else Keep.NOTHING,
-            preference=preference,
         )
         if is_exact:
             store.use_exact_counts(ExactCounts())
@@ -99,11 +101,11 @@ def dedup_command(arguments: argparse.Namespace, config: Config) -> int:
         bodies = None if is_exact else detector.bodies
         source = config.open_source(fields, bodies=bodies, hashes_items=store.is_shared)
         with (
-            closing(make_immediate_judge(detector, config.wait)) as judge,
+            open_judge(detector, config.wait) as judge,
             open_output(output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
             outcome,  # closed before the output is
         ):
-            batch = Batch(judge, stack.enter_context(source), arguments.id)
+            batch = Batch(detector, judge, stack.enter_context(source), arguments.id)
             records = (record for name in arguments.input for record in read_input(name, arguments.format))
             read: Iterable[tuple[InputRecord, Answer | None]]
             read = ((record, None) for record in progress(records, what="records"))
@@ -112,7 +114,7 @@ def dedup_command(arguments: argparse.Namespace, config: Config) -> int:
                 few = _FEW if config.workers == AUTO else 0
                 read = read_ahead(progress(records, what="records"), batch.coming, page_pool, first_pages=few)
             passed = _judge(read, batch, detector, outcome)
-            if preference is not None and not arguments.tag:
+            if not prefers_first and not arguments.tag:
                 passed = leave_out_superseded(passed)
             for judged, line, place in passed:
                 try:

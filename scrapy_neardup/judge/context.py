@@ -10,16 +10,14 @@ from functools import cached_property
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.in_flight import InFlight, Reservation
 from scrapy_neardup.judge.manual_verdicts import ManualKind, find_manual_verdict, may_have_manual_verdicts
-from scrapy_neardup.judge.matching import SearchResult, SimilarPage, search
+from scrapy_neardup.judge.matching import SearchResult, SimilarPage, search, without_overused_keys
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-
-#: Of a page that is compared with no other.
-NO_FINGERPRINT = Fingerprint((), b"")
+from scrapy_neardup.text.sentences import why_unjudged
 
 
 class CrawlContext:
@@ -49,15 +47,14 @@ class Context:
     def __init__(
         self,
         crawl: CrawlContext,
+        page: Page,
+        fingerprint: Fingerprint | None,
         in_flight: InFlight,
         given_up: Collection[Reservation],
-        page: Page,
-        fingerprint: Fingerprint = NO_FINGERPRINT,
-        reason: AnyReason = "",
     ) -> None:
-        """``given_up``: pages in flight that took too long. This page no longer waits for them.
+        """``fingerprint``: None if the page is compared with no other.
 
-        ``reason``: why the text cannot be judged.
+        ``given_up``: pages in flight that took too long. This page no longer waits for them.
         """
         self.crawl = crawl
         self.method = crawl.method
@@ -65,9 +62,9 @@ class Context:
         self.policy = crawl.policy
         self.in_flight = in_flight
         self.page = page
-        self.fingerprint = fingerprint
-        self.reason = reason
-        self._given_up = given_up
+        self.is_compared = fingerprint is not None
+        self.fingerprint = fingerprint or Fingerprint((), b"")
+        self.given_up = given_up
         #: The newest record of the URL.
         self.known: Record | None = crawl.store.find(page.url)
         #: The manual verdict on the URL.
@@ -76,7 +73,7 @@ class Context:
     def first(self, in_flight: Iterable[Reservation]) -> Reservation | None:
         """The first of these pages in flight that was not given up."""
         for one in in_flight:
-            if one not in self._given_up:
+            if one not in self.given_up:
                 return one
         return None
 
@@ -90,13 +87,18 @@ class Context:
         """Whether a manual verdict says that the page is no copy."""
         return self.manual_verdict is not None and self.manual_verdict.kind is ManualKind.KEEP
 
+    @property
+    def why_unjudged(self) -> AnyReason:
+        """Why the text cannot be judged; empty if it can."""
+        return self.page.unread or why_unjudged(self.page.text, self.policy.min_letters)
+
     # The earlier versions of the page.
 
     @property
     def delivered(self) -> Record | None:
-        """The known record if its text was delivered and can be compared."""
+        """The known record if its text was delivered."""
         known = self.known
-        return known if known is not None and known.is_delivered and not known.former else None
+        return known if known is not None and known.is_delivered else None
 
     @cached_property
     def known_comparison(self) -> Comparison:
@@ -107,8 +109,8 @@ class Context:
     @cached_property
     def is_minor_update(self) -> bool:
         """Whether only a few letters differ from the delivered version of the page."""
-        delivered = self.delivered
-        return delivered is not None and self.method.is_minor_update(self.fingerprint, delivered.sketch)
+        known = self.delivered
+        return known is not None and not known.former and self.method.is_minor_update(self.fingerprint, known.sketch)
 
     @property
     def previous(self) -> Match | None:
@@ -122,7 +124,7 @@ class Context:
             return match_with(known, similarity=0.0, containment=0.0)
         if known is None or not known.is_delivered:
             return None
-        return self.match(SimilarPage(comparison=self.known_comparison, original=known, compared=known))
+        return self.match(SimilarPage(self.known_comparison, known, known))
 
     @property
     def kind_of_update(self) -> Kind:
@@ -134,15 +136,15 @@ class Context:
     @cached_property
     def search_result(self) -> SearchResult:
         """The most similar earlier page, and the page's overused keys."""
-        known, page = self.known, self.page
-        delivered = known if known is not None and known.is_delivered else None
-        also_copies = self.policy.also_copies
-        return search(self.method, self.store, page.url, self.fingerprint, page.canonical, delivered, also_copies)
+        page, also_copies = self.page, self.policy.also_copies
+        return search(self.method, self.store, page.url, self.fingerprint, page.canonical, self.delivered, also_copies)
 
-    @property
+    @cached_property
     def filed_fingerprint(self) -> Fingerprint:
-        """The fingerprint, marked if the page looks like others of its site under another title."""
-        return replace(self.fingerprint, in_form=True) if self.search_result.in_form else self.fingerprint
+        """The fingerprint as it is filed: without overused keys, and with the mark ``in_form``."""
+        found = self.search_result
+        filed = without_overused_keys(self.fingerprint, found.overused_keys)
+        return replace(filed, in_form=True) if found.in_form else filed
 
     def counts_as_copy(self, comparison: Comparison) -> bool:
         """Whether a comparison makes the page a copy, by the method or because its kind counts as one (``Policy``)."""
@@ -152,11 +154,10 @@ class Context:
 
     def match(self, similar: SimilarPage) -> Match:
         """The match with the page that decides, and the sentences that both pages hold."""
+        comparison = similar.comparison
+        shared = self.method.shared(self.page, similar.compared.sketch) if self.page.text else ()
         return match_with(
-            similar.original,
-            similarity=similar.comparison.similarity,
-            containment=similar.comparison.containment,
-            shared=self.method.shared(self.page, similar.compared.sketch) if self.page.text else (),
+            similar.original, similarity=comparison.similarity, containment=comparison.containment, shared=shared
         )
 
     def verdict(

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
-from enum import Enum
 
 from scrapy_neardup.judge.context import Context
 from scrapy_neardup.judge.drops import drop_row
+from scrapy_neardup.judge.groups import Role, add_evidence
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
-from scrapy_neardup.judge.matching import SimilarPage, is_older
-from scrapy_neardup.judge.policy import Preference, holds_nearly_all
+from scrapy_neardup.judge.matching import SimilarPage
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.model import NO_SENTENCES, Fingerprint, Kind, Likeness, Match, Verdict
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.evidence import evidence as make_evidence
-from scrapy_neardup.state.pages import PageStore, newest_replacement, representative_and_original, representative_of
+from scrapy_neardup.state.pages import PageStore, representative_and_original, representative_of
 from scrapy_neardup.state.record import Record
 
 
@@ -34,18 +33,21 @@ def reserve(
 ) -> Ruled:
     """Let a page pass that is new to the state, or a new version of a known page.
 
+    If it gave up other pages in flight and would be unique, it is unjudged (``in_flight``).
     ``likeness``, ``match``: for the evidence. ``copied_from``: the pages that it copies.
     """
     known, page, policy = context.known, context.page, context.policy
-    if known is not None and known.is_delivered:
-        record = replace(record, since=known.age)
+    if context.delivered is not None:
+        record = replace(record, since=context.delivered.age)
     evidence = make_evidence(page, likeness, match, copy=record.original != record.id, keep=policy.keep)
     if verdict.kind is Kind.UNIQUE and evidence is not None:
         evidence = _add_near_miss(context, evidence)
-    if policy.preference is not None and record.keys:
-        evidence = policy.preference.add_evidence(context, evidence)
-    replaces = known.id if known else 0
-    return Ruled(verdict, Reservation(verdict, fingerprint, record, evidence, page.site, replaces, copied_from))
+    if record.keys and not policy.prefers_first:
+        evidence = add_evidence(context, evidence)
+    replaces, gave_up = known.id if known else 0, bool(context.given_up)
+    if gave_up and verdict.kind is Kind.UNIQUE:
+        verdict = context.verdict(Kind.UNJUDGED, record.id, reason="in_flight")
+    return Ruled(verdict, Reservation(record, fingerprint, evidence, page.site, replaces, copied_from, gave_up))
 
 
 def _add_near_miss(context: Context, evidence: Evidence) -> Evidence:
@@ -94,76 +96,11 @@ def count_sentences(
         store.note(fingerprint.sentences, site, everywhere=everywhere, page=store.hashes.short(f"page {url}"))
 
 
-# The place of a copy in its group. The first page of a group keeps its record when another page leads the group, and a
-# better page must be a copy of the first one. So a chain of better pages does not drift. A new version of a delivered
-# page passes even if a newer page has the same text. So nobody can stop the updates of an article by publishing a copy.
-
-
-class Role(Enum):
-    """The place of a copy in its group."""
-
-    #: Nothing but a copy.
-    COPY = "copy"
-    #: It is better than the page that leads the group, and leads from now on.
-    BETTER = "better"
-    #: A new version of the page that leads the group.
-    LEADING = "leading"
-    #: A new version of a delivered page. A better page leads the group.
-    FOLLOWS = "follows"
-    #: It passes as an original. It is a new version of a page that was delivered before the similar page; or the
-    #: longest is preferred, and it is a much longer page of another publisher.
-    ORIGINAL = "original"
-
-    @property
-    def leads(self) -> bool:
-        """Whether it leads the group."""
-        return self in (Role.BETTER, Role.LEADING)
-
-
-def find_role(context: Context, nearest: SimilarPage) -> Role:
-    """The place of a copy of ``nearest.original``."""
-    known, original = context.known, nearest.original
-    if known is not None and known.leads and known.original == original.group:
-        newest = newest_replacement(context.store, original.group)
-        if newest is not None and newest.url == known.url:
-            return Role.LEADING
-    preference = context.policy.preference
-    if preference is not None and (preferred := _preferred(context, nearest, preference)) is not None:
-        return preferred
-    if known is None or not known.is_delivered:
-        return Role.COPY
-    if original.leads:
-        return Role.FOLLOWS
-    return Role.COPY if is_older(nearest.compared, known) else Role.ORIGINAL
-
-
-def _preferred(context: Context, nearest: SimilarPage, preference: Preference) -> Role | None:
-    """The place of a page that is better than the original, or too long to be dropped for it; else None."""
-    original = nearest.original
-    first = context.store.record(original.group)
-    if first is None or first.url == context.page.url:
-        first = original
-    if not preference.is_better(context, original, first):
-        return None
-    for one in {first.id: first, original.id: original}.values():
-        comparison = nearest.comparison
-        if one.id != nearest.compared.id:
-            overused_keys = context.search_result.overused_keys
-            comparison = context.method.compare(context.fingerprint, one.sketch, overused_keys)
-            if one.id == first.id and not context.counts_as_copy(comparison):
-                return None
-        if preference.holds_all and not holds_nearly_all(context, one, comparison):
-            return None
-    return Role.ORIGINAL if preference.is_doubtful(context, first) else Role.BETTER
-
-
-def judge_as_copy(
-    context: Context, nearest: SimilarPage, filed: Fingerprint, role: Role = Role.COPY, *, by_hand: bool = False
-) -> Ruling:
+def judge_as_copy(context: Context, nearest: SimilarPage, role: Role = Role.COPY, *, by_hand: bool = False) -> Ruling:
     """Rule on a copy of ``nearest.original``: it is dropped, passes by the policy, or passes for its role.
 
-    A copy that differs much from its original is filed as a variant; others are found through the original. ``filed``:
-    the fingerprint without overused keys. ``by_hand``: a manual verdict makes it a copy.
+    A copy that differs much from its original is filed as a variant; others are found through the original.
+    ``by_hand``: a manual verdict makes it a copy.
     """
     known, page, store, group = context.known, context.page, context.store, nearest.original.group
     if role.leads and (leader := context.first(context.in_flight.under(group))) is not None:
@@ -180,12 +117,11 @@ def judge_as_copy(
         renewed = replace(known, dropped=mark) if mark and not known.is_delivered else known
         ruled = keep_record(context, known, verdict, copied_from, renewed)
         return replace(ruled, was_delivered=known.is_delivered)
-    differs = match.similarity < context.method.variant_below
+    filed, differs = context.filed_fingerprint, match.similarity < context.method.variant_below
     is_variant, is_counted = differs and nearest.compared.is_original, differs and known is None
-    id, keys = store.new_id(), filed.keys if role.leads or is_variant else ()
-    keys = (*keys, group) if role.leads else keys
+    keys = (*filed.keys, group) if role.leads else filed.keys if is_variant else ()
     record = Record(
-        id,
+        store.new_id(),
         page.url,
         group,
         match.similarity,
@@ -196,11 +132,11 @@ def judge_as_copy(
         body=page.body if passes and not by_hand else 0,  # a manual verdict may be removed
     )
     if role is Role.COPY:
-        verdict = replace(verdict, id=id)
+        verdict = replace(verdict, id=record.id)
     elif role is Role.BETTER:
-        verdict = context.verdict(Kind.BETTER, id, match, likeness=likeness, group=group)
+        verdict = context.verdict(Kind.BETTER, record.id, match, likeness=likeness, group=group)
     else:
-        verdict = context.verdict(context.kind_of_update, id, context.previous or match, group=group)
+        verdict = context.verdict(context.kind_of_update, record.id, context.previous or match, group=group)
     if passes:
         filed = replace(filed, keys=keys, sentences=filed.sentences if is_counted else NO_SENTENCES)
         return reserve(context, verdict, record, filed, likeness, match, copied_from)
@@ -211,7 +147,7 @@ def judge_as_copy(
         if is_counted:
             count_sentences(store, page.url, page.site, filed, everywhere=False)
         evidence = make_evidence(page, likeness, match, copy=True, keep=context.policy.keep)
-        drop = _list_drop(context, verdict, id)
+        drop = _list_drop(context, verdict, record.id)
         store.add(record, evidence, replaces=known.id if known else 0, copied_from=copied_from, extra_rows=drop)
 
     return Ruled(verdict, write=write)
@@ -232,18 +168,16 @@ def drop_mark(context: Context, likeness: Likeness | None) -> int:
 
 def judge_returned_copy(context: Context) -> Ruled | None:
     """A copy that was dropped at this URL comes again: it stays a copy while its original is there."""
-    known, page, store = context.known, context.page, context.store
+    known, store = context.known, context.store
     if known is None or context.person_says_keep or not known.dropped:
         return None
     kinds = [kind for kind in (None, *Likeness) if drop_mark(context, kind) == known.dropped]
-    if not kinds:
-        return None
-    original = representative_of(store, known, except_url=page.url)
+    original = representative_of(store, known, except_url=context.page.url) if kinds else None
     if original is None or not original.sketch:
         return None
     comparison = context.method.compare(context.fingerprint, original.sketch, frozenset())
     comparison = replace(comparison, similarity=known.similarity, likeness=kinds[0])
-    match = context.match(SimilarPage(comparison=comparison, original=original, compared=original))
+    match = context.match(SimilarPage(comparison, original, original))
     verdict = context.verdict(Kind.DUPLICATE, known.id, match, likeness=kinds[0])
     if context.policy.passes(verdict):
         return None  # it is delivered under its present verdict

@@ -8,8 +8,7 @@ from time import perf_counter
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-from scrapy_neardup.errors import AnyReason
-from scrapy_neardup.judge.context import NO_FINGERPRINT, Context, CrawlContext
+from scrapy_neardup.judge.context import Context, CrawlContext
 from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.policy import Policy
@@ -95,15 +94,7 @@ class Detector(CrawlContext):
 
         ``given_up`` is as for ``check``. ``writes``: whether the state learns of the page.
         """
-        reason = page.unread or why_unjudged(page.text, self.policy.min_letters) if fingerprint is None else ""
-        ruling = self._apply(judge_page, writes, in_flight, given_up, page, fingerprint or NO_FINGERPRINT, reason)
-        if given_up and isinstance(ruling, Ruled) and ruling.reservation is not None:
-            ruling.reservation.gave_up = True
-            if ruling.verdict.kind is Kind.UNIQUE:
-                id = ruling.verdict.id
-                verdict = Verdict(Kind.UNJUDGED, page.url, id, reason="in_flight", reader=page.reader)
-                ruling = replace(ruling, verdict=verdict)
-        return ruling
+        return self._apply(judge_page, page, fingerprint, in_flight, given_up, writes=writes)
 
     def may_know(self, url: str, body: int) -> bool:
         """Whether the state knows these bytes at this URL, and ``check_bytes`` may save reading the page.
@@ -117,26 +108,25 @@ class Detector(CrawlContext):
         """Rule that a page is unchanged by the digest ``body`` of its bytes; None if it must be read."""
         if not self.may_know(url, body):
             return None
-        return self._apply(judge_bytes, writes, self.in_flight, (), Page(url, body=body))
+        return self._apply(judge_bytes, Page(url, body=body), None, self.in_flight, (), writes=writes)
 
     def _apply(
         self,
         rule: Callable[[Context], R],
-        writes: bool,
+        page: Page,
+        fingerprint: Fingerprint | None,
         in_flight: InFlight,
         given_up: Collection[Reservation],
-        page: Page,
-        fingerprint: Fingerprint = NO_FINGERPRINT,
-        reason: AnyReason = "",
+        *,
+        writes: bool,
     ) -> R:
         """Apply a rule; ``writes``: whether the state learns of the page, and expires others."""
         begun = perf_counter()
         try:
-            context = Context(self, in_flight, given_up, page, fingerprint, reason)
             if writes and self._bounds is not None:
                 self._judged += 1
-                self._expire()
-            ruling = rule(context)
+                self._expire()  # before the rule reads anything: this may be the page's own record
+            ruling = rule(Context(self, page, fingerprint, in_flight, given_up))
             if writes and isinstance(ruling, Ruled) and ruling.write is not None:
                 ruling.write()
             return ruling
@@ -155,9 +145,15 @@ class Detector(CrawlContext):
             self.file(ruling.reservation, sealed=sealed)
         return ruling.verdict
 
-    def look(self, page: Page) -> Ruling:
-        """The verdict that a page would get; nothing is reserved or written."""
-        return self.judge(page, self.fingerprint(page), self.in_flight, writes=False)
+    def look(self, page: Page) -> Verdict:
+        """The verdict that a page would get: unjudged (``in_flight``) while a page in flight decides it.
+
+        Nothing is reserved or written.
+        """
+        ruling = self.judge(page, self.fingerprint(page), self.in_flight, writes=False)
+        if isinstance(ruling, Blocked):
+            return Verdict(Kind.UNJUDGED, page.url, reason="in_flight")
+        return ruling.verdict if self.store.record(ruling.verdict.id) else replace(ruling.verdict, id=0)
 
     # Fingerprints.
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent import futures
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy_neardup.errors import PageError, StoreError
@@ -30,39 +32,34 @@ T = TypeVar("T")
 _PAUSE = 1.0
 
 
-class ImmediateJudge:
-    """Judges pages on a state that belongs to this process. Every method may raise StoreError."""
-
-    def __init__(self, detector: Detector) -> None:
-        self.detector = detector
-
-    def judge(self, page: Page, *, sealed: bool) -> Verdict:
-        """Judge a page, which counts from then on, permanently if ``sealed``."""
-        return self.detector.judge_now(page, sealed=sealed)
-
-    def look(self, page: Page) -> Verdict:
-        """The verdict that a page would get: unjudged (``in_flight``) while a page in flight decides it."""
-        ruling = self.detector.look(page)
-        if isinstance(ruling, Blocked):
-            return Verdict(Kind.UNJUDGED, page.url, reason="in_flight")
-        verdict = ruling.verdict
-        return verdict if self.detector.store.record(verdict.id) else replace(verdict, id=0)
-
-    def close(self) -> None:
-        """Release all but the state."""
+#: Judges a page, which counts from then on. Raises StoreError.
+Judge = Callable[[Page], Verdict]
 
 
-class ServerImmediateJudge(ImmediateJudge):
+@contextmanager
+def open_judge(detector: Detector, wait: float, *, sealed: bool = False) -> Iterator[Judge]:
+    """Yield the judge for the state of a detector; leave it before the state is closed.
+
+    ``wait``: as NEARDUP_WAIT. ``sealed``: whether each page is permanent at once.
+    """
+    if not detector.store.is_shared:
+        yield partial(detector.judge_now, sealed=sealed)
+        return
+    shared = _SharedJudge(detector, wait, sealed)
+    with closing(shared):
+        yield shared.judge
+
+
+class _SharedJudge:
     """Judges pages on a state that other crawlers share.
 
     The pages take the way of a crawl's pages, so two copies that come at once see each other. That way is asynchronous,
     and callers here are not, so an event loop in another thread runs it. A caller waits for that thread.
     """
 
-    def __init__(self, detector: Detector, wait: float) -> None:
+    def __init__(self, detector: Detector, wait: float, sealed: bool) -> None:
         """``wait``: seconds that a page waits for each near-duplicate of another crawler."""
-        super().__init__(detector)
-        self._wait = wait
+        self._detector, self._wait, self._sealed = detector, wait, sealed
         self._caught_up = 0.0
         self._errors: list[StoreError] = []
         self._loop = asyncio.new_event_loop()
@@ -74,16 +71,16 @@ class ServerImmediateJudge(ImmediateJudge):
             self._stop()
             raise
 
-    def judge(self, page: Page, *, sealed: bool) -> Verdict:
-        """As above; the page is unjudged (``in_flight``) if another crawler takes too long."""
-        return self._run(self._judge(page, sealed=sealed))
+    def judge(self, page: Page) -> Verdict:
+        """Judge a page; it is unjudged (``in_flight``) if another crawler takes too long."""
+        return self._run(self._judge(page))
 
     def close(self) -> None:
-        if not self._loop.is_closed():
-            try:
-                self._run(self._crawl.link.close())
-            finally:
-                self._stop()
+        """Release all but the state."""
+        try:
+            self._run(self._crawl.link.close())
+        finally:
+            self._stop()
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -100,9 +97,9 @@ class ServerImmediateJudge(ImmediateJudge):
     async def _open_crawl(self) -> RemoteCrawl:
         from scrapy_neardup.judge.remote import RemoteCrawl  # only a state on a server needs redis-py
 
-        return RemoteCrawl(self.detector, self._errors.append)
+        return RemoteCrawl(self._detector, self._errors.append)
 
-    async def _judge(self, page: Page, *, sealed: bool) -> Verdict:
+    async def _judge(self, page: Page) -> Verdict:
         if self._loop.time() - self._caught_up >= _PAUSE:
             self._caught_up = self._loop.time()
             await self._crawl.catch_up()
@@ -111,17 +108,12 @@ class ServerImmediateJudge(ImmediateJudge):
                 while isinstance(ruling := await judgement.check(page), Blocked):
                     await judgement.wait(ruling.by, self._wait)
             if ruling.reservation is not None:
-                self._crawl.commit(ruling.reservation, sealed=sealed)
+                self._crawl.commit(ruling.reservation, sealed=self._sealed)
         finally:
             await self._crawl.finish()
         if self._errors:
             raise self._errors.pop()
         return ruling.verdict
-
-
-def make_immediate_judge(detector: Detector, wait: float) -> ImmediateJudge:
-    """The judge for the state of a detector; close it before the state. ``wait``: as NEARDUP_WAIT."""
-    return ServerImmediateJudge(detector, wait) if detector.store.is_shared else ImmediateJudge(detector)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,22 +150,22 @@ class RecordReader:
         fields = dict(entry.fields)
         if entry.html:
             fields[self._html_field] = entry.html
-        made = self._source.prepare(fields, None, self.url(entry, name), entry.content_type or None)
-        return replace(made, url=name) if isinstance(made, Page) and made.url != name else made
+        return self._source.prepare(fields, None, self.url(entry, name), entry.content_type or None, name)
 
     def read(self, made: Page | UnreadPage, name: str, answer: Answer | None = None) -> Page:
         """Read a page, or take the ``answer`` of a worker. Raises ExtractionError."""
-        page = made if isinstance(made, Page) else replace(self._source.read(made, answer), url=name)
+        page = made if isinstance(made, Page) else self._source.read(made, answer)
         return replace(page, html=0) if name.startswith(TEXT_PREFIX) else page
 
     def add_item_hash(self, page: Page, entry: Entry) -> Page:
-        """Add the hash of a record to a page that has none: see ``PageSource.add_item_hash``.
+        """Add the hash of a record to a page that has none: see ``PageSource.hash_item``.
 
         A page that is named by its text stays without: it may be the third that says "see attachment".
         """
         if page.html or page.reader or page.url.startswith(TEXT_PREFIX):
             return page
-        return self._source.add_item_hash(page, entry.fields, self.url(entry, page.url))
+        hashed = self._source.hash_item(entry.fields, self.url(entry, page.url))
+        return replace(page, html=hashed) if hashed else page
 
 
 class Batch:
@@ -182,17 +174,15 @@ class Batch:
     Two records with one name are versions of one page, not copies.
     """
 
-    def __init__(self, now: ImmediateJudge, source: PageSource, id_field: str = "", *, sealed: bool = False) -> None:
-        """``now`` judges the records. A ``source`` without ``bodies`` also reads records with known bytes.
+    def __init__(self, detector: Detector, judge: Judge, source: PageSource, id_field: str = "") -> None:
+        """``judge``: of the same ``detector``. A ``source`` without ``bodies`` also reads records with known bytes.
 
-        ``id_field``: see ``RecordReader``. ``sealed``: whether each record is permanent at once.
+        ``id_field``: see ``RecordReader``.
         """
-        self._now = now
-        self._detector = now.detector
-        self._passes = now.detector.policy.passes
+        self._detector = detector
+        self._judge_now = judge
         self._reader = RecordReader(source, id_field)
         self._html_field = source.fields.names["html"]
-        self._sealed = sealed
 
     def coming(self, entry: Entry) -> PageContent | None:
         """The HTML that a worker reads for a record.
@@ -239,11 +229,11 @@ class Batch:
         return Judged(verdict, output_fields(entry, page))
 
     def _judge(self, page: Page, *, remember: bool) -> Verdict:
-        return self._now.judge(page, sealed=self._sealed) if remember else self._now.look(page)
+        return self._judge_now(page) if remember else self._detector.look(page)
 
     def _may_save_reading(self, entry: Entry, name: str, made: UnreadPage) -> bool:
         """Whether the state may know the bytes, and no output needs the text of a document."""
-        if entry.html and self._passes(Verdict(Kind.UNCHANGED, name)):
+        if entry.html and self._detector.policy.passes(Verdict(Kind.UNCHANGED, name)):
             return False
         return self._detector.may_know(name, made.body)
 

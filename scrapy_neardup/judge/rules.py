@@ -13,11 +13,12 @@ from dataclasses import replace
 
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.context import Context, match_with
-from scrapy_neardup.judge.copies import Role, find_role, judge_as_copy, judge_returned_copy, keep_record, reserve
+from scrapy_neardup.judge.copies import judge_as_copy, judge_returned_copy, keep_record, reserve
+from scrapy_neardup.judge.groups import Role, find_role
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.manual_verdicts import ManualKind, as_copy, original_at
-from scrapy_neardup.judge.matching import SimilarPage, candidates, may_decide, without_overused_keys
-from scrapy_neardup.model import ROW, Fingerprint, Kind, Match
+from scrapy_neardup.judge.matching import SimilarPage, may_decide
+from scrapy_neardup.model import ROW, Comparison, Fingerprint, Kind
 from scrapy_neardup.state.pages import representative_and_original, representative_of
 from scrapy_neardup.state.record import Record, is_same_mark, row_mark
 
@@ -30,7 +31,7 @@ def judge_uncompared(context: Context) -> Ruling | None:
     """An item of a listing, or a page without a text that can be judged."""
     if context.page.row:
         return _judge_by_source(context, ROW)
-    return _judge_by_source(context, context.reason) if context.reason else None
+    return None if context.is_compared else _judge_by_source(context, context.why_unjudged)
 
 
 def _judge_by_source(context: Context, reason: AnyReason) -> Ruling:
@@ -46,8 +47,8 @@ def _judge_by_source(context: Context, reason: AnyReason) -> Ruling:
     if not page.html:
         return Ruled(verdict)
     source = row_mark(page.html) if page.row else page.html.to_bytes(8, "big")
-    is_listed_text = page.row and not context.reason
-    all_pass = page.row and not is_listed_text
+    has_text = page.row and not context.why_unjudged
+    all_pass = page.row and not has_text
     in_flight = context.same_url_in_flight
     if in_flight is not None:
         if is_same_mark(in_flight.record.sketch, source) and not all_pass:
@@ -57,9 +58,9 @@ def _judge_by_source(context: Context, reason: AnyReason) -> Ruling:
         return Ruled(verdict)  # an article was here; perhaps only its text failed to load, so the record stays
     if known is not None and is_same_mark(known.sketch, source):
         was_filed_in_this_crawl = known.id > context.crawl.generation  # both are nanoseconds since 1970
-        return Ruled(verdict) if all_pass and was_filed_in_this_crawl else _keep_unchanged(context, known)
+        return Ruled(verdict) if all_pass and was_filed_in_this_crawl else _hold_back(context, known)
     id = context.store.new_id()
-    if is_listed_text:
+    if has_text:
         verdict = replace(verdict, id=id)
         if known is not None:
             verdict = replace(verdict, kind=Kind.UPDATED, reason="")
@@ -67,16 +68,22 @@ def _judge_by_source(context: Context, reason: AnyReason) -> Ruling:
     return reserve(context, verdict, record, Fingerprint((), source))
 
 
-def _keep_unchanged(
-    context: Context, known: Record, match: Match | None = None, copied_from: tuple[Record, ...] = ()
+def _hold_back(
+    context: Context, known: Record, kind: Kind = Kind.UNCHANGED, comparison: Comparison | None = None
 ) -> Ruled:
-    """Rule that a page is unchanged, by default as the page that it was. Its record gets the digest of its bytes.
+    """Rule that a page came again at its URL, and keep its record; an unchanged page gives it the digest of its bytes.
 
-    ``copied_from``: the state notes that it has seen these records.
+    ``comparison``: with the known page; None if their sources are the same. The page that represents its group counts
+    as seen.
     """
-    match = match or match_with(known, similarity=1.0, containment=1.0)
-    renewed = replace(known, body=context.page.body or known.body)
-    return keep_record(context, known, context.verdict(Kind.UNCHANGED, known.id, match), copied_from, renewed)
+    original = representative_of(context.store, known) or known
+    if comparison is None:
+        match = match_with(original, similarity=1.0, containment=1.0)
+    else:
+        match = context.match(SimilarPage(comparison, original, known))
+    renewed = replace(known, body=context.page.body or known.body) if kind is Kind.UNCHANGED else None
+    copied_from = representative_and_original(context.store, original)
+    return keep_record(context, known, context.verdict(kind, known.id, match), copied_from, renewed)
 
 
 # The page's own URL.
@@ -85,19 +92,14 @@ def _keep_unchanged(
 def judge_bytes(context: Context) -> Ruled | None:
     """The URL has the very same bytes as before, so reading the page would show that it is unchanged.
 
-    Only this rule answers for a page that was not read.
+    Only this rule answers for a page that was not read. An unjudged page is read if a person judged it since.
     """
     known = context.known
     if known is None or context.same_url_in_flight is not None:
         return None
-    if known.is_delivered:
-        original = representative_of(context.store, known) or known
-        match = match_with(original, similarity=1.0, containment=1.0)
-        ruled = _keep_unchanged(context, known, match, representative_and_original(context.store, original))
-    elif known.is_unjudged and context.manual_verdict is None:
-        ruled = _keep_unchanged(context, known)
-    else:
+    if not known.is_delivered and (not known.is_unjudged or context.manual_verdict is not None):
         return None
+    ruled = _hold_back(context, known)
     return replace(ruled, verdict=replace(ruled.verdict, same_bytes=True))
 
 
@@ -113,15 +115,15 @@ def judge_delivered(context: Context) -> Ruled | None:
     After a minor update the state keeps the delivered version. So small edits that add up pass as an update.
     """
     known = context.delivered
-    if known is None or not (context.known_comparison.identical or context.is_minor_update):
+    if known is None or known.former:
         return None
-    original = representative_of(context.store, known) or known
-    match = context.match(SimilarPage(comparison=context.known_comparison, original=original, compared=known))
-    copied_from = representative_and_original(context.store, original)
-    if context.known_comparison.identical:
-        return _keep_unchanged(context, known, match, copied_from)
-    verdict = context.verdict(Kind.MINOR_UPDATE, known.id, match)
-    return None if context.policy.passes(verdict) else keep_record(context, known, verdict, copied_from)
+    comparison = context.known_comparison
+    if comparison.identical:
+        return _hold_back(context, known, Kind.UNCHANGED, comparison)
+    if not context.is_minor_update:
+        return None
+    ruled = _hold_back(context, known, Kind.MINOR_UPDATE, comparison)
+    return None if context.policy.passes(ruled.verdict) else ruled
 
 
 # Manual verdicts, then earlier pages, then pages in flight; the last rule makes an original.
@@ -136,10 +138,9 @@ def judge_manual_copy(context: Context) -> Ruling | None:
     if original is None:
         in_flight = context.first(context.in_flight.under(manual.other))
         return Blocked(in_flight) if in_flight is not None else None
-    overused_keys = candidates(context.method, context.store, context.fingerprint.keys).overused_keys
+    overused_keys = context.search_result.overused_keys
     comparison = as_copy(context.method.compare(context.fingerprint, original.sketch, overused_keys))
-    filed = without_overused_keys(context.fingerprint, overused_keys)
-    return judge_as_copy(context, SimilarPage(comparison, original, original), filed, by_hand=True)
+    return judge_as_copy(context, SimilarPage(comparison, original, original), by_hand=True)
 
 
 def judge_little_text(context: Context) -> Ruling | None:
@@ -154,19 +155,17 @@ def judge_copy(context: Context) -> Ruling | None:
     A dropped copy that comes again keeps its group, though by now it may be more like another original. But with a
     preference the copy may lead a group.
     """
-    if context.policy.preference is None:
+    if context.policy.prefers_first:
         return judge_returned_copy(context) or _judge_similar(context)
     return _judge_similar(context) or judge_returned_copy(context)
 
 
 def _judge_similar(context: Context) -> Ruling | None:
-    overused_keys, nearest, *_ = context.search_result
+    nearest = context.search_result.nearest
     if nearest is None or context.person_says_keep or not context.counts_as_copy(nearest.comparison):
         return None
     role = find_role(context, nearest)
-    if role is Role.ORIGINAL:
-        return pass_as_original(context)
-    return judge_as_copy(context, nearest, without_overused_keys(context.filed_fingerprint, overused_keys), role)
+    return pass_as_original(context) if role is Role.ORIGINAL else judge_as_copy(context, nearest, role)
 
 
 def wait_for_original_in_flight(context: Context) -> Blocked | None:
@@ -199,10 +198,9 @@ def pass_as_original(context: Context) -> Ruled:
         verdict = context.verdict(Kind.UNIQUE, id, context.match(nearest), likeness=likeness, by_hand=by_hand)
     else:
         verdict = context.verdict(Kind.UNIQUE, id)
-    page, fingerprint = context.page, context.filed_fingerprint
-    keys = without_overused_keys(fingerprint, context.search_result.overused_keys).keys
-    record = Record(id, page.url, id, keys=keys, sketch=fingerprint.sketch, body=page.body)
-    return reserve(context, verdict, record, fingerprint, verdict.likeness, verdict.match)
+    filed = context.filed_fingerprint
+    record = Record(id, context.page.url, id, keys=filed.keys, sketch=filed.sketch, body=context.page.body)
+    return reserve(context, verdict, record, filed, verdict.likeness, verdict.match)
 
 
 #: A rule answers, or leaves the page to the next rule.

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 from urllib.parse import SplitResult
 from urllib.request import url2pathname
@@ -89,12 +88,8 @@ class KeyValueStore(ABC):
         return [self.get(key) for key in keys]
 
     @abstractmethod
-    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        """Yield the rows with a prefix, in byte order."""
-
-    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
-        """Yield the rows with a prefix from key ``low`` on. An engine that seeks does not pass deleted rows."""
-        return (row for row in self.scan(prefix) if row[0] >= low)
+    def scan(self, prefix: bytes, *, start: bytes = b"", reverse: bool = False) -> Iterator[Row]:
+        """Yield the rows with a prefix, in byte order; none before the key ``start``, where engines seek."""
 
     def count(self, prefix: bytes) -> int:
         """Count the rows of a prefix, which is a letter."""
@@ -151,11 +146,8 @@ class WrappedStore(KeyValueStore):
     def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
         return self.base.get_all(keys)
 
-    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        return self.base.scan(prefix, reverse=reverse)
-
-    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
-        return self.base.scan_from(low, prefix)
+    def scan(self, prefix: bytes, *, start: bytes = b"", reverse: bool = False) -> Iterator[Row]:
+        return self.base.scan(prefix, start=start, reverse=reverse)
 
     def write(self, changes: Changes, *, sync: bool) -> None:
         self.base.write(changes, sync=sync)
@@ -244,7 +236,6 @@ class FileEngine(Engine):
 
     def __init__(self, location: str, named_by: str = SETTING) -> None:
         super().__init__(location, named_by)
-        self.guard = _Guard(self)
         self._lock: FileLock | None = None
         self._scratch: ScratchDirectory | None = None
 
@@ -277,11 +268,8 @@ class FileEngine(Engine):
     def rows(self, low: bytes, high: bytes | None, *, reverse: bool = False) -> Iterator[Row]:
         """Yield the rows from ``low`` to before ``high``, or to the last one, in byte order."""
 
-    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        return self.rows(prefix, after(prefix), reverse=reverse)
-
-    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
-        return self.rows(max(low, prefix), after(prefix))
+    def scan(self, prefix: bytes, *, start: bytes = b"", reverse: bool = False) -> Iterator[Row]:
+        return self.rows(max(start, prefix), after(prefix), reverse=reverse)
 
     @abstractmethod
     def is_new(self) -> bool:
@@ -357,13 +345,16 @@ class FileEngine(Engine):
     def is_outside(self, error: BaseException) -> bool:
         """Whether an error of the library comes from disk or system, not from the rows."""
 
-    def raise_for(self, error: BaseException) -> None:
-        """Raise an error of the library or the system as a StoreError."""
-        if isinstance(error, self.closed_error):
+    @contextmanager
+    def guard(self) -> Iterator[None]:
+        """Raise errors of the library or the system as a StoreError."""
+        try:
+            yield
+        except self.closed_error as error:
             raise StoreError(f"The state at {self.location} is closed.") from error
-        if isinstance(error, self.library_error) and not self.is_outside(error):
-            raise self.damaged(str(error)) from error
-        if isinstance(error, (self.library_error, OSError)):
+        except (self.library_error, OSError) as error:
+            if isinstance(error, self.library_error) and not self.is_outside(error):
+                raise self.damaged(str(error)) from error
             raise self.out_of_reach(error) from error
 
     def uncopied(self, error: OSError) -> StoreError:
@@ -375,22 +366,10 @@ class FileEngine(Engine):
 
     def hopeless(self, why: object) -> StoreError:
         """Return the error for a damaged state if even its copy cannot be opened."""
-        return StoreError(f"Nothing in the state at {self.location} can be read ({why}). Restore it from a backup.")
-
-
-class _Guard:
-    """Translates errors of an engine. A class, because it is entered for each row, and generators are slow."""
-
-    def __init__(self, engine: FileEngine) -> None:
-        self._engine = engine
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is not None:
-            self._engine.raise_for(error)
+        return StoreError(
+            f"Nothing in the state at {self.location} can be read ({why}). If the disk is full, make room "
+            "and try again; else restore it from a backup."
+        )
 
 
 class Moving(Exception):

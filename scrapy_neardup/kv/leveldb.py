@@ -92,7 +92,7 @@ class LevelDB(FileEngine):
         self._db: Any = None
 
     def is_new(self) -> bool:
-        with self.guard:
+        with self.guard():
             # A process killed while it made a new state leaves a manifest at most.
             files = self._files.iterdir() if self._files.is_dir() else ()
             return not any(file.suffix in (".log", *_TABLES) for file in files)
@@ -101,7 +101,7 @@ class LevelDB(FileEngine):
         self.open_at(self._files, new=True)
 
     def open(self, witness: Witness | None, *, is_held: bool) -> None:
-        with self.guard:
+        with self.guard():
             try:
                 self.is_untouched = not is_held and witness is not None and witness.digest == self.digest()
             except FileNotFoundError as error:
@@ -121,7 +121,7 @@ class LevelDB(FileEngine):
 
     def open_at(self, files: Path, *, new: bool = False) -> None:
         """Open the database in a directory, without lock and witness."""
-        with self.guard:
+        with self.guard():
             self._db = self._plyvel.DB(
                 str(files),
                 create_if_missing=new,
@@ -140,7 +140,7 @@ class LevelDB(FileEngine):
 
     def close_files(self) -> None:
         if self._db is not None:
-            with self.guard:
+            with self.guard():
                 self._db.close()
         super().close_files()
 
@@ -176,15 +176,12 @@ class LevelDB(FileEngine):
 
     def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
         get = self._db.get
-        try:  # several times a page: cheaper than the guard
+        with self.guard():
             return [get(key, verify_checksums=True) for key in keys]
-        except Exception as error:
-            self.raise_for(error)
-            raise
 
     def rows(self, low: bytes, high: bytes | None, *, reverse: bool = False) -> Iterator[Row]:
         # plyvel's other iterator ends silently at a damaged block; this one raises.
-        with self.guard, self._db.raw_iterator(verify_checksums=True) as at:
+        with self.guard(), self._db.raw_iterator(verify_checksums=True) as at:
             if not reverse:
                 at.seek(low)
             elif high is None:
@@ -205,7 +202,7 @@ class LevelDB(FileEngine):
             )
         # A failed write may leave half a record in the log. LevelDB would append to it and not read past it later.
         self._has_failed = True
-        with self.guard:
+        with self.guard():
             batch = self._db.write_batch(sync=sync)
             for key in changes.deletes:
                 batch.delete(key)

@@ -14,7 +14,7 @@ from sortedcontainers import SortedSet
 from scrapy_neardup.kv.base import SETTING, Changes, Engine, KeyValueStore, Row, WrappedStore, after
 from scrapy_neardup.kv.leveldb import LevelDB
 
-#: Keys to fetch at a time, if the caller may want few; and gone keys that are no burden.
+#: Keys to fetch first, as the caller may want few. At most so many at a time, and gone keys that are no burden.
 _FEW, _MANY = 16, 10_000
 
 
@@ -33,14 +33,14 @@ class SortedKeys:
         """Note keys that are new, or were gone."""
         self._added += keys
 
-    def find(self, low: bytes, prefix: bytes, *, reverse: bool = False) -> Iterator[bytes]:
-        """Yield the keys with a prefix, from ``low`` on. The dictionary must not change meanwhile."""
+    def find(self, low: bytes, high: bytes | None, *, reverse: bool = False) -> Iterator[bytes]:
+        """Yield the keys from ``low`` to before ``high``. The dictionary must not change meanwhile."""
         if self._added:
             self._sorted.update(self._added)
             self._added.clear()
         if len(self._sorted) > 2 * len(self._rows) + _MANY:
             self._sorted = SortedSet(self._rows)
-        found = self._sorted.irange(max(low, prefix), after(prefix), (True, False), reverse)
+        found = self._sorted.irange(low, high, (True, False), reverse)
         return (key for key in found if key in self._rows)
 
 
@@ -75,14 +75,13 @@ class Memory(Engine):
     def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
         return [*map(self._rows.get, keys)]
 
-    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        return iter([(key, self._rows[key]) for key in self._keys.find(prefix, prefix, reverse=reverse)])
-
-    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
+    def scan(self, prefix: bytes, *, start: bytes = b"", reverse: bool = False) -> Iterator[Row]:
         # The caller may stop soon, and may write before it goes on.
-        while few := [*islice(self._keys.find(low, prefix), _FEW)]:
+        low, high, many = max(start, prefix), after(prefix), _FEW
+        while few := [*islice(self._keys.find(low, high, reverse=reverse), many)]:
             yield from [(key, self._rows[key]) for key in few]
-            low = few[-1] + b"\0"
+            low, high = (low, few[-1]) if reverse else (few[-1] + b"\0", high)
+            many = min(2 * many, _MANY)
 
     def write(self, changes: Changes, *, sync: bool) -> None:
         for key in changes.deletes:
@@ -117,9 +116,10 @@ class Transaction(WrappedStore):
     def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
         return [*map(self._rows.get, keys, self.base.get_all(keys))]
 
-    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        above = {key: self._rows[key] for key in self._keys.find(prefix, prefix, reverse=reverse)}
-        below = self.base.scan(prefix, reverse=reverse)
+    def scan(self, prefix: bytes, *, start: bytes = b"", reverse: bool = False) -> Iterator[Row]:
+        keys = self._keys.find(max(start, prefix), after(prefix), reverse=reverse)
+        above = {key: self._rows[key] for key in keys}
+        below = self.base.scan(prefix, start=start, reverse=reverse)
         if not above:
             return below
         others = (row for row in below if row[0] not in above)
@@ -130,9 +130,6 @@ class Transaction(WrappedStore):
         rows = {**dict.fromkeys(changes.deletes), **changes.puts}
         self._keys.add([key for key in rows if key not in self._rows])
         self._rows.update(rows)
-
-    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
-        return KeyValueStore.scan_from(self, low, prefix)  # through ``scan``, which sees both layers
 
     def close(self, last: Changes | None = None) -> None:
         self.base.close()

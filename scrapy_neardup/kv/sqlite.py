@@ -110,10 +110,10 @@ class SQLite(FileEngine):
         return not _has_bytes(self._path)
 
     def create(self) -> None:
-        with self.guard:  # it holds its secret, which is not for everybody
+        with self.guard():  # it holds its secret, which is not for everybody
             os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
         self._db = self._connection(self._path, "rwc")
-        with self.guard:
+        with self.guard():
             self._db.execute("BEGIN IMMEDIATE")
             self._db.execute(f"PRAGMA application_id = {APPLICATION}")
             self._db.execute("CREATE TABLE IF NOT EXISTS kv (k BLOB PRIMARY KEY, v BLOB NOT NULL) WITHOUT ROWID")
@@ -126,7 +126,7 @@ class SQLite(FileEngine):
             # Within a read transaction the log only grows. Opening the file ourselves, as for a digest, would drop
             # SQLite's lock if this process uses it too.
             self._db = self._connection(self._path, "ro")
-            with self.guard:
+            with self.guard():
                 self._db.execute("BEGIN")
                 self._db.execute("SELECT 1 FROM kv LIMIT 1").fetchone()
             return
@@ -134,7 +134,7 @@ class SQLite(FileEngine):
         if not _is_ours(path):
             raise self.damaged("its header is not that of a state")
         logged = _has_bytes(_log_of(path))
-        with self.guard:
+        with self.guard():
             self.is_untouched = not logged and witness is not None and witness.digest == _digest(path)
         # Nothing may change before verification. SQLite would cut a damaged log and move the rest into the file; a
         # read-only connection does not.
@@ -159,7 +159,7 @@ class SQLite(FileEngine):
         return copy
 
     def _connection(self, path: Path, mode: str) -> sqlite3.Connection:
-        with self.guard:
+        with self.guard():
             # Two crawls may use different threads, but never write at the same time.
             uri = f"{path.as_uri()}?mode={mode}"
             db = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
@@ -176,18 +176,18 @@ class SQLite(FileEngine):
         self._db.execute("PRAGMA synchronous = NORMAL")
 
     def accept(self) -> None:
-        with self.guard:
+        with self.guard():
             self._db.close()
             self._db = self._connection(self._path, "rw")
             self._log_all()
 
     def settle(self) -> None:
-        with self.guard:
+        with self.guard():
             self._db.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def close_files(self) -> None:
         if hasattr(self, "_db"):
-            with self.guard:
+            with self.guard():
                 self._db.close()
         super().close_files()
 
@@ -216,7 +216,7 @@ class SQLite(FileEngine):
             raise self.hopeless("its table kv is missing")
 
     def get(self, key: bytes) -> bytes | None:
-        with self.guard:
+        with self.guard():
             row = self._db.execute("SELECT v FROM kv WHERE k = ?", (key,)).fetchone()
         return None if row is None else self._checked(key, row[0])
 
@@ -226,7 +226,7 @@ class SQLite(FileEngine):
             few = keys[at : at + _ROWS]
             # Nothing in the query comes from outside.
             query = f"SELECT k, v FROM kv WHERE k IN ({','.join('?' * len(few))})"  # noqa: S608
-            with self.guard:
+            with self.guard():
                 found = self._db.execute(query, few).fetchall()
             values.update((key, self._checked(key, value)) for key, value in found)
         return [values.get(key) for key in keys]
@@ -240,7 +240,7 @@ class SQLite(FileEngine):
             where = "k >= ?" if high is None else "k >= ? AND k < ?"
             # Nothing in the query comes from outside.
             query = f"SELECT k, v FROM kv WHERE {where} ORDER BY k {order} LIMIT {most}"  # noqa: S608
-            with self.guard:
+            with self.guard():
                 found = self._db.execute(query, bounds).fetchall()
             for key, value in found:
                 if self._is_damaged and not _is_sound(key, value):
@@ -254,7 +254,7 @@ class SQLite(FileEngine):
             low, high, most = (low, last, _ROWS) if reverse else (last + b"\0", high, _ROWS)
 
     def write(self, changes: Changes, *, sync: bool) -> None:
-        with self.guard:
+        with self.guard():
             if sync:  # the commit waits for the disk
                 self._db.execute("PRAGMA synchronous = FULL")
             try:

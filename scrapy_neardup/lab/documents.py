@@ -1,7 +1,6 @@
 """The documents of files, as a crawl would judge them.
 
-The name of a document is the ``url`` of its page, so no document updates another one. Its own address is the page's
-``canonical``, where methods find the number of an article.
+The name of a document is the ``url`` of its page, so no document updates another one.
 """
 
 from __future__ import annotations
@@ -72,13 +71,11 @@ class DocumentReader:
         """Return the page of a record, also one with an empty text. Raises PageError if there is none."""
         url = self._source.fields.url(entry.fields)
         try:
-            page = make_page(self._source, entry, name, url)
+            return make_page(self._source, entry, name, url)
         except PageError as error:
-            has_text = isinstance(entry.fields.get(self._source.fields.names["text"]), str)
-            if error.reason != "no_content" or not has_text:
+            if error.reason != "no_content" or not isinstance(entry.fields.get(self._source.fields.names["text"]), str):
                 raise
-            page = Page(name, site=site_of(url))
-        return page if page.canonical or url == name else replace(page, canonical=url)
+            return Page(name, site=site_of(url))
 
 
 def make_page(source: PageSource, entry: Entry, name: str, url: str) -> Page:
@@ -86,7 +83,7 @@ def make_page(source: PageSource, entry: Entry, name: str, url: str) -> Page:
     values = dict(entry.fields)
     if entry.html:
         values[source.fields.names["html"]] = decode_body(entry.html, entry.content_type or None)
-    return replace(source.page(values, None, url or name), url=name, site=site_of(url))
+    return replace(source.page(values, None, url or name).named(name), site=site_of(url))
 
 
 class Spool:

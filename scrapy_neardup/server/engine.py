@@ -124,11 +124,11 @@ class Redis(Engine):
 
     # Rows in order, while others write.
 
-    def scan(self, prefix: bytes, *, reverse: bool = False) -> Iterator[Row]:
+    def scan(self, prefix: bytes, *, start: bytes = b"", reverse: bool = False) -> Iterator[Row]:
         """Yield the rows that begin with ``prefix``, in byte order; postings in the order of their names here."""
-        if self.transaction is not None:
+        if self.transaction is not None and not start:
             return self.transaction.scan(prefix, reverse=reverse)
-        return self.fetch_all(prefix, reverse=reverse)
+        return self.fetch_all(prefix, reverse=reverse, low=start)
 
     def fetch_all(self, prefix: bytes, *, reverse: bool = False, low: bytes = b"") -> Iterator[Row]:
         """Like ``scan``, from row ``low`` on, and from the server even during a transaction."""
@@ -142,9 +142,6 @@ class Redis(Engine):
         if letter in b"uk":
             rows = merge(rows, self._rows_on_levels(letter, reverse=reverse), key=lambda row: row[0], reverse=reverse)
         yield from (row for row in rows if row[0].startswith(prefix) and row[0] >= low)
-
-    def scan_from(self, low: bytes, prefix: bytes) -> Iterator[Row]:
-        return self.fetch_all(prefix, low=low)
 
     def count(self, prefix: bytes) -> int:
         """Return the number of rows of a kind that is not on levels, without fetching them."""

@@ -25,6 +25,8 @@ FRONTIER = layout.meta_key("frontier")
 _LOOKS, _MOST = 8, 4
 #: Seconds after a page's first sight that still belong to its own item.
 _AGAIN = 60
+#: Nanoseconds by which other crawls may move the frontier of a shared state until it is read again.
+_MARGIN = 3600 * 10**9
 #: Looks in a TTL at a queue in which nothing is due. Other crawlers, and later clocks, may have changed its head.
 _ROUNDS = 16
 
@@ -54,6 +56,8 @@ class Expiry:
         self._rows = rows
         self._kv = rows.kv
         self._frontier: int | None = None
+        #: The frontier that was read last.
+        self._last_known = 0
         self._frontier = self._read_frontier()
         #: No row of the queue is smaller. A scan of LevelDB would pass all deleted rows before it.
         self._first = layout.QUEUE
@@ -101,9 +105,14 @@ class Expiry:
             self._next_look = min(now + ttl / _ROUNDS, head + ttl)
         return gone
 
-    def requeue(self, id: int, changes: Changes) -> None:
-        """Put a page back into the queue if that has passed it: it may expire from now on."""
-        if 0 < id < self._read_frontier():
+    def requeue(self, id: int, changes: Changes, *, is_new: bool = False) -> None:
+        """Put a page back into the queue if that has passed it: it may expire from now on.
+
+        ``is_new``: the page is filed just now. Then the frontier of a shared state is not read: each step of another
+        crawl would stop the write. A page near the last known frontier gets a row, even if it needs none.
+        """
+        frontier = self._last_known + _MARGIN if is_new and self._kv.is_shared else self._read_frontier()
+        if 0 < id < frontier:
             row = layout.queue_key(id // 10**9, id)
             changes.put(row, b"")
             self._first, self._next_look = min(self._first, row), 0.0
@@ -115,11 +124,12 @@ class Expiry:
         packed = self._kv.get(FRONTIER)
         if packed is not None and len(packed) != len(layout.pack_id(1)):
             raise self._kv.damaged("the frontier of its expiry cannot be read")
-        return layout.unpack_id(packed or b"")
+        self._last_known = layout.unpack_id(packed or b"")
+        return self._last_known
 
     def _queue(self, frontier: int, now: float) -> Iterator[Waiting]:
         """Yield pages from the head of the queue on."""
-        others = self._kv.scan_from(layout.record_key(frontier), layout.RECORDS)
+        others = self._kv.scan(layout.RECORDS, start=layout.record_key(frontier))
         rows = ((layout.last_id(key), packed) for key, packed in others)
         # If the clock was ahead, ids do not tell when a page was seen.
         return merge(
@@ -131,7 +141,7 @@ class Expiry:
         if self._first >= _NONE:
             return
         key = b""
-        for key, _ in self._kv.scan_from(self._first, layout.QUEUE):
+        for key, _ in self._kv.scan(layout.QUEUE, start=self._first):
             yield layout.generation_of(key), layout.last_id(key), key, b""
         if not key and not self._kv.is_shared:
             self._first = _NONE

@@ -45,8 +45,11 @@ _LONGEST_URL = 65535 // 4
 
 
 def kept_url(url: str) -> str:
-    """Return as much of a URL as a record has room for."""
-    return url[:_LONGEST_URL]
+    """Return a URL as a record keeps it: the end of a very long one is replaced by a hash of the whole."""
+    if len(url) <= _LONGEST_URL:
+        return url
+    end = f"#{OPEN.of(url):016x}"
+    return url[: _LONGEST_URL - len(end)] + end
 
 
 def meta_key(name: str) -> bytes:

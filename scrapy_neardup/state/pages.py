@@ -208,8 +208,8 @@ class PageStore(PageRows):
             self.file(record, changes, seconds, evidence)
             if generation:
                 changes.put(layout.journal_key(generation, record.id), layout.pack_id(replaces))
-            elif not self.is_shared:  # there, ids of all crawls are about as new
-                self._expiry.requeue(record.id, changes)
+            else:
+                self._expiry.requeue(record.id, changes, is_new=True)
             if copied_from:
                 self.see(copied_from, seconds, changes)
             self.apply(changes, added=1 - gone)

@@ -13,6 +13,7 @@ share a bit, so counts over several sites are estimates.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -32,11 +33,8 @@ _PACKED = np.dtype(
         ("newest", "u1", IN_BLOCK),
     ]
 )
-#: The order in which ways of a bucket are replaced, by the way that was filled last; that one comes last.
-_TURNS = ((np.arange(_WAYS) - np.arange(_WAYS)[:, None] - 1) % _WAYS).astype(np.uint16)
-
 Sentences = npt.NDArray[np.uint32]
-_Indices = npt.NDArray[np.intp]
+_Slots = npt.NDArray[np.intp]
 
 
 class Recurrence:
@@ -65,38 +63,61 @@ class Recurrence:
     def note(self, sentences: Sentences, site: int) -> None:
         """Count the different sentences of one page; ``site``: any hash of its site.
 
-        Known sentences come first, then the others look for a place.
+        Known sentences come first. Then each new one, the largest first, gets the next way of its bucket without
+        repeats. If there is none, all counts of the bucket go down, at most by one a page: if only the weakest did, the
+        other ways would be held for ever by sentences that were frequent once.
         """
-        sentences = sentences.astype(np.uint32)
-        sentences.sort()  # neither their order nor a repetition makes a difference
-        buckets, slots, known = self._find(sentences)
-        bit = np.uint32(1 << (site & 31))
-        held = slots[known]
-        sites, repeats = self._sites[held], self._repeats[held]
-        self._sites[held] = sites | bit
-        self._repeats[held] = repeats + (((sites & bit) != 0) & (repeats < 255))
-        self._admit(sentences[~known], buckets[~known], bit)
-        self._dirty[buckets // IN_BLOCK] = True
+        # For single numbers these are faster than arrays.
+        held, sites, repeats = self._sentences.data, self._sites.data, self._repeats.data
+        bit, new, full = 1 << (site & 31), list[int](), set[int]()
+        for sentence in sorted(set(sentences.tolist()), reverse=True):
+            bucket = sentence % _BUCKETS
+            self._dirty[bucket // IN_BLOCK] = True
+            row = held[bucket * _WAYS : (bucket + 1) * _WAYS].tolist()
+            if sentence not in row:
+                new.append(sentence)
+                continue
+            way = bucket * _WAYS + row.index(sentence)
+            repeats[way] = min(255, repeats[way] + bool(sites[way] & bit))
+            sites[way] |= bit
+        for sentence in new:
+            bucket = sentence % _BUCKETS
+            if bucket in full:
+                continue
+            for way in self._turns(bucket):
+                if not repeats[way]:
+                    held[way], sites[way], self._newest[bucket] = sentence, bit, way % _WAYS
+                    break
+            else:
+                self._repeats[bucket * _WAYS : (bucket + 1) * _WAYS] -= 1
+                full.add(bucket)
 
     def sites(self, sentences: Sentences) -> npt.NDArray[np.uint8]:
         """Return the site bits of each sentence, at most 32; 0 if unknown."""
-        _, slots, known = self._find(sentences)
+        slots, known = self._find(sentences)
         return self._bits(slots) * known
 
-    def _bits(self, slots: _Indices) -> npt.NDArray[np.uint8]:
+    def pages(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+        """Return a lower bound for the pages of each sentence: a first page per site, and the repeats."""
+        slots, known = self._find(sentences)
+        stood: npt.NDArray[np.uint16] = (self._repeats[slots].astype(np.uint16) + self._bits(slots)) * known
+        return stood
+
+    def _find(self, sentences: Sentences) -> tuple[_Slots, npt.NDArray[np.bool_]]:
+        """Return the slot of each sentence, and whether it is known; else the slot means nothing."""
+        buckets = sentences.astype(np.intp) % _BUCKETS  # of a good hash, any bits will do
+        rows = self._sentences.reshape(_BUCKETS, _WAYS).take(buckets, axis=0)
+        slots = buckets * _WAYS + (rows == sentences[:, None]).argmax(axis=1)
+        return slots, self._sentences[slots] == sentences
+
+    def _bits(self, slots: _Slots) -> npt.NDArray[np.uint8]:
         bits = np.unpackbits(self._sites[slots].view(np.uint8).reshape(-1, 4), axis=1)
         found: npt.NDArray[np.uint8] = bits.sum(axis=1, dtype=np.uint8)
         return found
 
-    def pages(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
-        """Return a lower bound for the pages of each sentence: a first page per site, and the repeats."""
-        _, slots, known = self._find(sentences)
-        stood: npt.NDArray[np.uint16] = (self._repeats[slots].astype(np.uint16) + self._bits(slots)) * known
-        return stood
-
     def blocks(self, *, changed: bool = False) -> dict[int, bytes]:
         """Return number and content of blocks with sentences; ``changed``: of those that changed since ``saved``."""
-        blocks = np.flatnonzero(self._dirty if changed else self._filled().reshape(-1, IN_BLOCK).any(axis=1))
+        blocks = np.flatnonzero(self._dirty if changed else self._sites.reshape(BLOCKS, -1).any(axis=1))
         return {block: zlib.compress(self._pack(block), 1) for block in blocks.tolist()}
 
     def saved(self) -> None:
@@ -128,66 +149,31 @@ class Recurrence:
         less the repeats of the ninth. At most ``in_both`` pages were counted in both tables; each was at most one
         repeat in both, so as many are subtracted from a sum, down to the larger part. No count gets too high.
         """
-        ours, theirs = self._filled(), other._filled()
-        new = np.flatnonzero(np.repeat(theirs & ~ours, _WAYS))
-        self._sentences[new] = other._sentences[new]
-        self._sites[new] = other._sites[new]
-        self._repeats[new] = other._repeats[new]
-        self._newest[:] = np.where(ours, self._newest, other._newest)
-        mixed = np.flatnonzero(theirs & ours)
-        ways = (mixed[:, None] * _WAYS + np.arange(_WAYS)).ravel()
-        united = _united(np.concatenate((self._in_turn(mixed), other._in_turn(mixed)), axis=2), in_both)
-        sentences, sites, repeats = united.reshape(3, -1)
-        self._sentences[ways] = np.where(sites, sentences, np.repeat(mixed, _WAYS) ^ 1)
-        self._sites[ways] = sites
-        self._repeats[ways] = repeats
-        self._newest[mixed] = np.count_nonzero(united[1], axis=1) - 1
-        self._dirty[np.flatnonzero(theirs) // IN_BLOCK] = True
+        for bucket in np.flatnonzero(other._sites.reshape(_BUCKETS, _WAYS).any(axis=1)).tolist():
+            found = self.entries(bucket)
+            for sentence, (sites, repeats) in other.entries(bucket).items():
+                had_sites, had = found.get(sentence, (0, 0))
+                found[sentence] = had_sites | sites, min(255, had + repeats - min(in_both, had, repeats))
+            most = sorted(found, key=lambda one: -found[one][1])
+            ninth = found[most[_WAYS]][1] if len(most) > _WAYS else 0
+            rows = [(one, sites, repeats - ninth) for one, (sites, repeats) in found.items() if one in most[:_WAYS]]
+            self._newest[bucket] = len(rows) - 1
+            rows += [(bucket ^ 1, 0, 0)] * (_WAYS - len(rows))
+            ways = slice(bucket * _WAYS, (bucket + 1) * _WAYS)
+            self._sentences[ways], self._sites[ways], self._repeats[ways] = zip(*rows, strict=True)
+            self._dirty[bucket // IN_BLOCK] = True
 
-    def _filled(self) -> npt.NDArray[np.bool_]:
-        """Return the buckets with sentences."""
-        filled: npt.NDArray[np.bool_] = np.bitwise_or.reduce(self._sites.reshape(_BUCKETS, _WAYS), axis=1) != 0
-        return filled
+    def entries(self, bucket: int) -> dict[int, tuple[int, int]]:
+        """Return sites and repeats of the sentences in a bucket, in the order in which they are replaced."""
+        turns = list(self._turns(bucket))
+        rows = zip(*(part[turns].tolist() for part in (self._sentences, self._sites, self._repeats)), strict=True)
+        return {sentence: (sites, repeats) for sentence, sites, repeats in rows if sites}
 
-    def _in_turn(self, buckets: _Indices) -> npt.NDArray[np.int64]:
-        """Return sentences, sites and repeats of buckets, (3, buckets, 8), in order of replacement."""
-        turns = (self._newest[buckets, None].astype(np.intp) + np.arange(1, _WAYS + 1)) % _WAYS
-        ways = buckets[:, None] * _WAYS + turns
-        return np.stack([part[ways].astype(np.int64) for part in (self._sentences, self._sites, self._repeats)])
-
-    def _find(self, sentences: Sentences) -> tuple[_Indices, _Indices, npt.NDArray[np.bool_]]:
-        """Return bucket and slot of each sentence, and whether it is known; else the slot means nothing."""
-        buckets = sentences.astype(np.intp)  # of a good hash, any bits will do
-        buckets &= _BUCKETS - 1
-        rows = self._sentences.reshape(_BUCKETS, _WAYS).take(buckets, axis=0)
-        slots = buckets * _WAYS
-        slots += (rows == sentences[:, None]).argmax(axis=1)
-        return buckets, slots, self._sentences[slots] == sentences
-
-    def _admit(self, sentences: Sentences, buckets: _Indices, bit: np.uint32) -> None:
-        """Give each new sentence the next way of its bucket without repeats, or decrement every count there.
-
-        If several want one way the last gets it, and the others go on; a page decrements once at most. If only the
-        weakest were decremented, the other ways would be held for ever by sentences that were frequent once.
-        """
-        rows = self._repeats.reshape(_BUCKETS, _WAYS)
-        while len(sentences):
-            counts = rows.take(buckets, axis=0)
-            rank = counts.astype(np.uint16)
-            rank *= _WAYS
-            rank += _TURNS.take(self._newest[buckets], axis=0)
-            ways = rank.argmin(axis=1)
-            slots = buckets * _WAYS + ways
-            weakest = self._repeats[slots]
-            if weakest.any():
-                free = weakest == 0
-                rows[buckets[~free]] = counts[~free] - 1
-                sentences, buckets, ways, slots = sentences[free], buckets[free], ways[free], slots[free]
-            self._sentences[slots] = sentences
-            self._sites[slots] = bit
-            self._newest[buckets] = ways
-            lost = self._sentences[slots] != sentences
-            sentences, buckets = sentences[lost], buckets[lost]
+    def _turns(self, bucket: int) -> Iterator[int]:
+        """Yield the ways of a bucket in the order in which they are replaced; the one filled last comes last."""
+        newest = int(self._newest[bucket])
+        for step in range(newest + 1, newest + 1 + _WAYS):
+            yield bucket * _WAYS + step % _WAYS
 
     def _pack(self, block: int) -> bytes:
         rows, ways = _place(block)
@@ -208,25 +194,3 @@ def _place(block: int) -> tuple[slice, slice]:
 def _buckets(rows: slice) -> Sentences:
     """Return the bucket of each way."""
     return np.repeat(np.arange(rows.start, rows.stop, dtype=np.uint32), _WAYS)
-
-
-def _united(both: npt.NDArray[np.int64], in_both: int) -> npt.NDArray[np.int64]:
-    """Return which ways of two tables stay, of (3, buckets, 16): see ``Recurrence.merge``.
-
-    Among equal repeats the first stay; order is kept, and empty ways come last.
-    """
-    sentences, sites, repeats = both
-    held = sites != 0
-    equal = sentences[:, :_WAYS, None] == sentences[:, None, _WAYS:]
-    equal &= held[:, :_WAYS, None] & held[:, None, _WAYS:]
-    one, other = repeats[:, :_WAYS], (equal * repeats[:, None, _WAYS:]).sum(axis=2)
-    repeats[:, :_WAYS] = np.minimum(255, one + other - np.minimum(in_both, np.minimum(one, other)))
-    sites[:, :_WAYS] |= (equal * sites[:, None, _WAYS:]).sum(axis=2)
-    held[:, _WAYS:] &= ~equal.any(axis=1)
-    order = np.where(held, -repeats, 1).argsort(axis=1, kind="stable")
-    most, ninth = order[:, :_WAYS], order[:, _WAYS : _WAYS + 1]
-    repeats -= np.take_along_axis(repeats * held, ninth, axis=1)
-    both *= held
-    places = most + 2 * _WAYS * ~np.take_along_axis(held, most, axis=1)
-    places.sort(axis=1)
-    return np.take_along_axis(both, places[None] % (2 * _WAYS), axis=2)

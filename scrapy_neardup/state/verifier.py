@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from array import array
 from collections.abc import Iterable, Iterator
 
@@ -12,7 +13,7 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.kv.base import KeyValueStore
 from scrapy_neardup.kv.tally import KEY, MASK, RowTally, of_row
-from scrapy_neardup.state.layout import last_id, unpack_id, url_key
+from scrapy_neardup.state.layout import last_id, unpack_id, unpack_seen, url_key
 from scrapy_neardup.state.postings import is_posting, pairs
 from scrapy_neardup.state.record import Record
 
@@ -63,7 +64,7 @@ class RowCount:
         if first == b"k":
             self.add_postings(pairs((key, value)) if is_posting((key, value)) else [(1, 1)])
         elif first == b"u":
-            self.add_url(last_id(key), unpack_id(value[:8]))
+            self.add_url(last_id(key), _named_by(key, value))
         elif first == b"r":
             self.add_record(_record(key, value))
 
@@ -128,6 +129,13 @@ class RowCount:
 def column(values: array[int]) -> npt.NDArray[np.uint64]:
     """Return numbers of 64 bits as an array, without a copy."""
     return np.frombuffer(values, np.uint64) if values else np.empty(0, np.uint64)
+
+
+def _named_by(key: bytes, seen: bytes) -> int:
+    try:
+        return unpack_seen(seen)[0]
+    except struct.error as error:
+        raise ValueError(f"the URL row {last_id(key):016x} cannot be read ({error})") from None
 
 
 def _record(key: bytes, packed: bytes) -> Record:

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ from scrapy_neardup.batch.results import judged_pages
 from scrapy_neardup.batch.runs import ArchivePart, BatchOptions, BatchRun
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.records import Batch, make_immediate_judge
+from scrapy_neardup.judge.records import Batch
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
@@ -79,8 +80,9 @@ def judge_in_order(
     store = memory_state(method.recipe(), options.secret)
     store.use_exact_counts(counts or ExactCounts())
     policy = replace(config.make_policy(), keep=Keep.NOTHING)
-    judge = make_immediate_judge(Detector(method, store, who="test", policy=policy), 1)
-    batch = Batch(judge, PageSource(options.fields, config.make_reader(), hashes_items=False), options.id_field)
+    detector = Detector(method, store, who="test", policy=policy)
+    source = PageSource(options.fields, config.make_reader(), hashes_items=False)
+    batch = Batch(detector, partial(detector.judge_now, sealed=False), source, options.id_field)
     entries = (entry for name in inputs for entry in read_input(name) if isinstance(entry, Entry))
     return [plain(batch.judge(entry).verdict) for entry in entries]
 

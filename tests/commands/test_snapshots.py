@@ -128,8 +128,8 @@ LINES = {
     ],
     "migrate": [
         "migrate --store STATE",
-        "migrate --store TEXTS --to sqlite://FOLDER/to.sqlite --from feed.jsonl",
-        "migrate --store TEXTS --to sqlite://FOLDER/too.sqlite --from feed.jsonl --json",
+        "migrate --store TEXTS --to sqlite://FOLDER/to.sqlite",
+        "migrate --store TEXTS --to sqlite://FOLDER/too.sqlite --json",
     ],
     "evaluate": [
         "evaluate texts.jsonl",

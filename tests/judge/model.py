@@ -11,7 +11,7 @@ from enum import IntEnum
 from functools import cache
 from typing import NamedTuple
 
-from scrapy_neardup.judge.copies import Role
+from scrapy_neardup.judge.groups import Role
 from scrapy_neardup.judge.manual_verdicts import ManualKind
 from scrapy_neardup.judge.policy import LONGEST, KeepPolicy
 from scrapy_neardup.methods import Method, make_method

@@ -8,6 +8,7 @@ import pytest
 
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import Policy
+from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.state.expiry import Bounds
@@ -62,6 +63,15 @@ def test_an_article_is_known_while_copies_of_it_come(comes: Callable[[int], Page
         found = crawl.sees(comes(number))
         assert (found.kind, found.as_tag()["original"]) == (expected, ARTICLE.url)
     assert crawl.expired > 0
+
+
+def test_a_page_that_comes_while_it_expires_is_new_and_its_state_sound() -> None:
+    crawl = Crawl(Bounds(ttl=24 * HOUR))
+    for _ in range(6):
+        crawl.clock.now += 30 * HOUR
+        assert kind(crawl.detector, ARTICLE) is Kind.UNIQUE
+        assert set(check(crawl.store).counts) <= {"left over"}
+    assert crawl.expired == 5
 
 
 @pytest.mark.parametrize("sealed", [True, False])

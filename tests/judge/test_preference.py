@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.judge.policy import KeepPolicy, make_preference
+from scrapy_neardup.judge.policy import KeepPolicy
 from scrapy_neardup.maintenance.export import OpenState
 from scrapy_neardup.maintenance.merge import merge
 from scrapy_neardup.maintenance.verify import check
@@ -173,7 +173,6 @@ def test_the_first_host_of_the_list_is_the_best(hosts: list[str], first: str, se
         Page(url, "标题甲", text="".join([*TEXT, f"来源：{number}。"])) for number, url in enumerate((first, second))
     )
     assert kinds(tuple(hosts), *pages) == ["unique", expected]
-    assert make_preference("first") is None
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -9,7 +9,7 @@ import pytest
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.files import Entry
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.records import Batch, ImmediateJudge
+from scrapy_neardup.judge.records import Batch
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import Extractor, HtmlReader, PageContent
 from scrapy_neardup.page.source import PageSource
@@ -32,7 +32,7 @@ def detector() -> Detector:
 def batch_on(detector: Detector, extractor: Extractor | None = lambda html, url: TEXT, **fields: str) -> Batch:
     names = {**DEFAULT_FIELDS, **fields}
     source = PageSource(names, HtmlReader(100_000, extractor=extractor), bodies=detector.bodies, hashes_items=False)
-    return Batch(ImmediateJudge(detector), source, "id")
+    return Batch(detector, lambda page: detector.judge_now(page, sealed=False), source, "id")
 
 
 def headlines(batch: Batch, *records: Entry) -> list[str]:
@@ -65,6 +65,21 @@ def test_each_record_counts_at_once_and_is_permanent_once_it_is_sealed(detector:
     assert detector.end() == 2
     detector.seal()
     assert detector.end() == 0
+
+
+def test_a_record_with_an_id_has_the_article_number_of_its_url(detector: Detector) -> None:
+    said = "摆渡人老罗在河湾镇撑了三十一年的船，秋天他要把竹篙交给自己的女儿，镇上的人都去码头送他，{}有人从县城赶来。"
+    first, moved, other = (
+        entry(id=str(n), url=f"http://a.example/{path}", title=title, text=said.format(word))
+        for n, (path, title, word) in enumerate(
+            [
+                ("lao-luo-4993434.html", "老罗的竹篙", "也"),
+                ("zhu-gao-4993434.html", "竹篙有了新主人", "还"),
+                ("zhu-gao-4993435.html", "船", "又"),
+            ]
+        )
+    )
+    assert headlines(batch_on(detector), first, moved, other) == ["unique", "duplicate (near)", "unique"]
 
 
 def test_a_short_record_is_unchanged_the_second_time(detector: Detector) -> None:

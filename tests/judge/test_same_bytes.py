@@ -26,7 +26,7 @@ from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
-from tests.build import make_detector, reserve, story
+from tests.build import answer, kind, make_detector, reserve, story
 
 ONE, OTHER, MIRROR = "http://river.example/1", "http://river.example/2", "http://mirror.example/1"
 
@@ -127,6 +127,21 @@ def test_a_page_is_read_while_another_version_of_it_is_in_flight(store: PageStor
     assert crawl.detector.check_bytes(ONE, known.body) is None
     crawl.detector.release(other)
     assert crawl.detector.check_bytes(ONE, known.body) is not None
+
+
+def test_an_unjudged_page_is_read_again_once_a_person_calls_it_a_copy(store: PageStore) -> None:
+    """Its text is the form of its site, so only a manual verdict can make it a copy."""
+    detector, form = make_detector(store), story(9, 12)
+    for number in range(16):
+        text = "".join([*story(100 + number, 3), *form])
+        answer(detector, Page(f"http://river.example/form/{number}", str(number), text=text, site="river.example"))
+    menu = Page(ONE, "表格", text="".join(form[:6]), html=1, site="river.example", body=7)
+    assert answer(detector, menu).headline == "unjudged (boilerplate)"
+    assert detector.check_bytes(ONE, 7) is not None
+    write_manual_verdicts(store, ManualVerdict(ONE, ManualKind.COPY, "http://river.example/form/1", 1))
+    detector = make_detector(store)
+    assert detector.check_bytes(ONE, 7) is None
+    assert kind(detector, menu) is Kind.DUPLICATE
 
 
 def test_digests_depend_on_the_secret_and_on_the_charset() -> None:

@@ -19,7 +19,7 @@ from scrapy_neardup.judge import drops
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
-from scrapy_neardup.judge.policy import Policy, make_preference
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.judge.remote import Patience, RemoteCrawl
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
@@ -154,7 +154,7 @@ async def test_verdicts_are_those_of_a_store_in_memory(opening: Opening, passing
     if passing == "pass":
         policy = replace(policy, passes=lambda verdict: True)
     if passing == "longest":
-        policy = replace(policy, preference=make_preference("longest"))
+        policy = replace(policy, keep_policy="longest")
     memory = memory_state(METHOD.recipe())
     said = [
         ManualVerdict("http://kept.example/", ManualKind.KEEP, "", 1),

@@ -17,13 +17,12 @@ import pytest
 from scrapy_neardup import Deduplicator
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.records import ImmediateJudge, make_immediate_judge
+from scrapy_neardup.judge.records import Judge, open_judge
 from scrapy_neardup.judge.remote import RemoteJudgement
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.server.engine import Redis
-from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.urls import parse_url
 from tests.build import story
@@ -56,16 +55,14 @@ def url(redis_server: Server) -> str:
 
 
 @contextmanager
-def opened(url: str, wait: float = 10.0) -> Iterator[ImmediateJudge]:
+def opened(url: str, wait: float = 10.0) -> Iterator[Judge]:
     """As of a process of its own: with connections and a lease of its own."""
     kind, location = parse_url(url)
     store = open_at(kind, location, METHOD.recipe())
-    now = make_immediate_judge(Detector(METHOD, store, who="test"), wait)
     try:
-        yield now
+        with open_judge(Detector(METHOD, store, who="test"), wait, sealed=True) as judge:
+            yield judge
     finally:
-        now.close()
-        now.close()  # which does nothing
         store.close()
 
 
@@ -112,22 +109,22 @@ def test_a_page_waits_for_what_another_is_about_to_say_of_a_copy(url: str, monke
                 await asyncio.to_thread(goes_on.wait)
 
         monkeypatch.setattr(RemoteJudgement, "_register", stays)
-        slow = threading.Thread(target=one.judge, args=(page(1, "a"),), kwargs={"sealed": True})
+        slow = threading.Thread(target=one, args=(page(1, "a"),))
         slow.start()
         is_filed.wait()
         threading.Timer(0.3, goes_on.set).start()
         begun = time.monotonic()
-        assert patient.judge(page(1, "c"), sealed=True).headline == "duplicate (near)"
+        assert patient(page(1, "c")).headline == "duplicate (near)"
         assert time.monotonic() - begun > 0.25
         slow.join()
         goes_on.clear()
         is_filed.clear()
-        slow = threading.Thread(target=one.judge, args=(page(2, "a"),), kwargs={"sealed": True})
+        slow = threading.Thread(target=one, args=(page(2, "a"),))
         slow.start()
         is_filed.wait()
-        assert hasty.judge(page(2, "b"), sealed=True).headline == "unjudged (in_flight)"
-        assert hasty.judge(page(2, "b"), sealed=True).headline == "unchanged"
-        assert patient.judge(page(2, "c"), sealed=True).headline == "duplicate (near)"
+        assert hasty(page(2, "b")).headline == "unjudged (in_flight)"
+        assert hasty(page(2, "b")).headline == "unchanged"
+        assert patient(page(2, "c")).headline == "duplicate (near)"
         goes_on.set()
         slow.join()
 
@@ -154,12 +151,11 @@ def test_two_of_one_process_share_a_state_and_one_that_only_looks_leaves_no_trac
 
 def test_a_page_after_a_failure_is_judged(url: str, redis_server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     with opened(url) as now:
-        assert isinstance(now.detector.store, RedisStore)
         monkeypatch.setattr(RemoteJudgement, "_fetch_earlier", _fails)
         with pytest.raises(StoreError, match="gone"):
-            now.judge(page(1, "a"), sealed=True)
+            now(page(1, "a"))
         monkeypatch.undo()
-        assert now.judge(page(1, "b"), sealed=True).headline == "unique"
+        assert now(page(1, "b")).headline == "unique"
     state = url.rpartition("=")[2].encode()
     assert list(redis_server.client.scan_iter(match=b"{neardup:" + state + b"}p*", count=1000)) == []
     assert not redis_server.client.exists(b"{neardup:" + state + b"}~w")

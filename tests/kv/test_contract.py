@@ -95,9 +95,9 @@ def test_a_scan_may_begin_anywhere(kv: KeyValueStore) -> None:
     kv.write(Changes(dict(rows)), sync=False)
     for low in (0, 5, 6, 49, 50):
         key = b"r" + low.to_bytes(8, "big")
-        assert list(kv.scan_from(key, b"r")) == [(one, b"page") for one in sorted(rows) if one >= key]
+        assert list(kv.scan(b"r", start=key)) == [(one, b"page") for one in sorted(rows) if one >= key]
     kv.write(Changes({b"r" + bytes(8): b"page"}, {b"r" + (10).to_bytes(8, "big")}), sync=False)
-    assert [key[-1] for key, _ in kv.scan_from(b"r" + bytes(8), b"r")] == [0, 5, 15, 20, 25, 30, 35, 40, 45]
+    assert [key[-1] for key, _ in kv.scan(b"r", start=b"r" + bytes(8))] == [0, 5, 15, 20, 25, 30, 35, 40, 45]
     assert kv.count(b"r") == 9
 
 

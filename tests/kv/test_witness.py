@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -337,9 +338,9 @@ def scans(monkeypatch: pytest.MonkeyPatch, kind: type[Engine]) -> list[bytes]:
     found: list[bytes] = []
     scan = kind.scan
 
-    def spy(self: Engine, prefix: bytes, *, reverse: bool = False) -> object:
+    def spy(self: Engine, prefix: bytes, **how: Any) -> object:
         found.append(prefix)
-        return scan(self, prefix, reverse=reverse)
+        return scan(self, prefix, **how)
 
     monkeypatch.setattr(kind, "scan", spy)
     return found
@@ -367,6 +368,7 @@ def test_rows_that_do_not_fit_are_told_of_after_a_kill(spot: Spot) -> None:
         cases: list[tuple[Changes, str]] = [
             *((Changes(deletes={next(store.rows(kind))[0]}), "pages|postings|URL") for kind in (b"r", b"k", b"u")),
             (Changes({url_key("http://none.example/", hashes): pack_seen(77, 7)}), "names a page"),
+            (Changes({url_key(page(5).url, hashes): pack_seen(5, 7)[:-1]}), "the URL row .* cannot be read"),
             (Changes({record_key(5): changed.pack()}), "some rows have changed"),
         ]
     for number, (changes, told) in enumerate(cases):

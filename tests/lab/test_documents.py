@@ -28,7 +28,7 @@ def summary(documents: Any) -> list[tuple[str, str]]:
         ({"id": None, "title": None, "text": TEXT, "keywords": None}, Page("line 2", text=TEXT)),
         (
             {"id": 7, "url": "https://a.example/1", "text": TEXT},
-            Page("7", text=TEXT, site="a.example", canonical="https://a.example/1"),
+            Page("7", text=TEXT, site="a.example", address="https://a.example/1"),
         ),
         (
             {"id": True, "url": " https://a.example/1 ", "text": TEXT},

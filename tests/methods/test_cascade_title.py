@@ -233,12 +233,11 @@ def test_an_article_that_moved_with_its_number_is_a_copy_if_it_says_no_new_numbe
         (numbered("zhu-gao-4993434.html", EDITED + "他说自己还要再教她一个冬天，等河面结冰才上岸。", title), False),
     ]:
         assert judged(new, old).duplicate is copy, new.url
-    named = replace(
-        numbered("zhu-gao-4993434.html", EDITED, title), url="d7", canonical="http://river.example/a-4993434"
-    )
-    assert judged(named, old).duplicate, "a document of a file has its address as canonical"
-    linked = replace(named, url="http://river.example/item?id=7", text=EDITED)
-    assert not judged(linked, old).duplicate, "variants of a product name one page as canonical"
+    named = replace(numbered("zhu-gao-4993434.html", EDITED, title), url="d7", address="http://river.example/a-4993434")
+    assert judged(named, old).duplicate, "a record with an id has its own address"
+    for url in ("http://river.example/item?id=7", "d7"):
+        linked = replace(named, url=url, address="", canonical=named.address)
+        assert not judged(linked, old).duplicate, "variants of a product name one page as canonical"
     claimed = replace(named, text=f"{EDITED[:20]}{MILL}")
     assert not judged(claimed, old).duplicate, "a page may name any address; its text decides"
     assert "number of one article" in explained(numbered("zhu-gao-4993434.html", EDITED, title), old).decision

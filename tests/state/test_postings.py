@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -64,7 +65,7 @@ def test_a_newer_page_is_filed_without_a_long_list(kind: str, tmp_path: Path, mo
     with closing(open_at(STORES[kind], str(tmp_path / "state"), RECIPE)) as store:
         looks, scan = list[bytes](), store.kv.scan
 
-        def look(prefix: bytes, **how: bool) -> Iterator[Row]:
+        def look(prefix: bytes, **how: Any) -> Iterator[Row]:
             looks.append(prefix)
             return scan(prefix, **how)
 

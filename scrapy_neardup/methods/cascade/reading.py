@@ -89,7 +89,7 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     lines = page.headline.split("\n") if page.headline else []
     titles = [*parts, *(_TITLE_PART + letters(_normalize(line, p)) for line in lines if line)]
     title = title_letters.get(longest_part(of_title), "")
-    number = _own_number(page) if page.site else ""
+    number = url_number(page.address or page.url) if page.site else ""
     *of_titles, title_hash, site_hash, number_hash = hashes.shorts((*titles, title, page.site, number))
     # Pages read from HTML need every line and headline, to tell template from article.
     counted = _countable(of_titles, whole.line_hashes(0 if page.reader else _MIN_COUNTED))
@@ -178,14 +178,6 @@ def url_number(url: str) -> str:
     folder, _, last = address.path.rstrip("/").rpartition("/")
     found = None if address.query else _NUMBERED.fullmatch(last)
     return f"{folder}/{found['number']}" if found and not _DATE.fullmatch(found["number"]) else ""
-
-
-def _own_number(page: Page) -> str:
-    """Return the number of a page's address; a document of a file has its address as canonical.
-
-    The canonical link of any other page proves nothing: variants of a product name one page.
-    """
-    return url_number(page.url if urlsplit(page.url).netloc else page.canonical)
 
 
 #: Lengths of words to look for in a text without spaces.

@@ -1,0 +1,200 @@
+"""The place of a copy in its group, and which of two copies is better (NEARDUP_KEEP_POLICY).
+
+The first page of a group keeps its record when another page leads the group, and a better page must be a copy of the
+first one. So a chain of better pages does not drift. A new version of a delivered page passes even if a newer page has
+the same text. So nobody can stop the updates of an article by publishing a copy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import Enum
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+from scrapy_neardup.judge.context import Context
+from scrapy_neardup.judge.matching import SimilarPage, is_older
+from scrapy_neardup.judge.policy import CANONICAL, LONGEST, KeepPolicy
+from scrapy_neardup.model import Comparison, Page
+from scrapy_neardup.page.urls import site_of
+from scrapy_neardup.state.boilerplate import publisher
+from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.pages import newest_replacement
+from scrapy_neardup.state.record import Record
+from scrapy_neardup.text.normalize import letters, normalize
+from scrapy_neardup.text.sentences import sentences
+
+#: How many times as long a better text is at least: two nearly equal pages must not take turns.
+_LONGER = 1.1
+#: How many times as long a better text of another publisher is at most: spam looks like the rest of an article.
+_MUCH_LONGER = 1.25
+#: The share of a superseded page that the better one holds; estimates of it err by 0.03.
+_NEARLY_ALL = 0.9
+
+
+class Role(Enum):
+    """The place of a copy in its group."""
+
+    #: Nothing but a copy.
+    COPY = "copy"
+    #: It is better than the page that leads the group, and leads from now on.
+    BETTER = "better"
+    #: A new version of the page that leads the group.
+    LEADING = "leading"
+    #: A new version of a delivered page. A better page leads the group.
+    FOLLOWS = "follows"
+    #: It passes as an original. It is a new version of a page that was delivered before the similar page; or the
+    #: longest is preferred, and it is a much longer page of another publisher.
+    ORIGINAL = "original"
+
+    @property
+    def leads(self) -> bool:
+        """Whether it leads the group."""
+        return self in (Role.BETTER, Role.LEADING)
+
+
+def find_role(context: Context, nearest: SimilarPage) -> Role:
+    """The place of a copy of ``nearest.original``."""
+    known, original = context.known, nearest.original
+    if known is not None and known.leads and known.original == original.group:
+        newest = newest_replacement(context.store, original.group)
+        if newest is not None and newest.url == known.url:
+            return Role.LEADING
+    if (preferred := _preferred_role(context, nearest)) is not None:
+        return preferred
+    if known is None or not known.is_delivered:
+        return Role.COPY
+    if original.leads:
+        return Role.FOLLOWS
+    return Role.COPY if is_older(nearest.compared, known) else Role.ORIGINAL
+
+
+def _preferred_role(context: Context, nearest: SimilarPage) -> Role | None:
+    """The place of a page that is better than the original, or too long to be dropped for it; else None.
+
+    A stranger must not replace an article by a part of it, or by the article with spam. So the better page holds
+    nearly all of the page that it supersedes, unless the user named its host.
+    """
+    policy, original = context.policy.keep_policy, nearest.original
+    if context.policy.prefers_first:
+        return None
+    first = context.store.record(original.group)
+    if first is None or first.url == context.page.url:
+        first = original
+    if not is_better(context, original, first):
+        return None
+    for one in {first.id: first, original.id: original}.values():
+        comparison = nearest.comparison
+        if one.id != nearest.compared.id:
+            overused_keys = context.search_result.overused_keys
+            comparison = context.method.compare(context.fingerprint, one.sketch, overused_keys)
+            if one.id == first.id and not context.counts_as_copy(comparison):
+                return None
+        if isinstance(policy, str) and not _holds_nearly_all(context, one, comparison):
+            return None
+    return Role.ORIGINAL if policy == LONGEST and _is_doubtful(context, first) else Role.BETTER
+
+
+# Which of two copies is better.
+
+
+def is_better(context: Context, leader: Record, first: Record) -> bool:
+    """Whether a page is better than the page that leads a group; ``first`` was the group's first."""
+    url, policy = context.page.url, context.policy.keep_policy
+    if policy == LONGEST:
+        return _is_longer(context, leader)
+    if policy == CANONICAL:
+        return _is_canonical(context, leader, first)
+    return _rank(url, policy) < _rank(leader.url, policy)
+
+
+def _is_longer(context: Context, leader: Record) -> bool:
+    """Whether the article is longer, by a tenth at least.
+
+    It counts as the method knows it, without boilerplate. A page read from HTML without a recognised article may be
+    mostly menu, so it is never better.
+    """
+    if context.page.reader and not context.page.main:
+        return False
+    ours, theirs = _lengths(context, leader)
+    return theirs > 0 and ours >= _LONGER * theirs
+
+
+def _is_doubtful(context: Context, first: Record) -> bool:
+    """Whether a longer page of another publisher has so much more than the first page that both stay."""
+    ours, theirs = _lengths(context, first)
+    return ours > _MUCH_LONGER * theirs and not _is_same_publisher(context.page.url, first.url)
+
+
+def _is_canonical(context: Context, leader: Record, first: Record) -> bool:
+    """Whether an earlier page names this one as its original; of one publisher, also whether it names itself.
+
+    So the superseded page gives its own place away. A link to oneself supersedes only a page of the same publisher that
+    names another one. Hosts of one registered domain are one publisher, as canonical links connect ``www``, ``m`` and
+    ``amp``, and no stranger publishes there. A page that names another one is never better.
+    """
+    page, store = context.page, context.store
+    if page.canonical not in ("", page.url):
+        return False
+    named, first_named = (kept.canonical if (kept := store.evidence(one.id)) else "" for one in (leader, first))
+    if page.url in (named, first_named):
+        return True
+    return bool(named) and page.canonical == page.url and _is_same_publisher(page.url, leader.url)
+
+
+def _rank(url: str, hosts: KeepPolicy) -> int:
+    """The place of a URL's host in a list, subdomains included; all other hosts come last."""
+    try:
+        host = _ascii((urlsplit(url).hostname or "").rstrip("."))
+    except ValueError:  # an open bracket
+        host = ""
+    names = [_ascii(one.strip().lower().removeprefix("www.").rstrip(".")) for one in hosts]
+    return next((rank for rank, name in enumerate(names) if host == name or host.endswith(f".{name}")), len(names))
+
+
+@lru_cache(maxsize=1000)
+def _ascii(host: str) -> str:
+    try:
+        return host.encode("idna").decode("ascii")
+    except UnicodeError:
+        return host
+
+
+def add_evidence(context: Context, kept: Evidence | None) -> Evidence | None:
+    """Return the evidence of a page with the facts that later pages are compared with."""
+    page, policy = context.page, context.policy.keep_policy
+    if policy == LONGEST and not context.method.length(context.fingerprint.sketch):
+        return replace(kept or Evidence(letters=len(page.text)), article=_length(page))
+    if policy == CANONICAL and page.canonical not in ("", page.url):
+        return replace(kept or Evidence(letters=len(page.text)), canonical=page.canonical)
+    return kept
+
+
+def _holds_nearly_all(context: Context, old: Record, comparison: Comparison) -> bool:
+    """Whether a page holds nearly all of an earlier one; if a length is unknown, they must be nearly the same."""
+    ours, theirs = _lengths(context, old)
+    if not ours or not theirs:
+        return comparison.similarity >= _NEARLY_ALL
+    by_similarity = comparison.similarity * (ours + theirs) / (1 + comparison.similarity)
+    in_both = max(by_similarity, comparison.containment * min(ours, theirs))
+    return in_both >= _NEARLY_ALL * theirs
+
+
+def _lengths(context: Context, old: Record) -> tuple[int, int]:
+    """The lengths of a page and an earlier one in one measure; 0 for the earlier one if it is unknown."""
+    if known := context.method.length(old.sketch):
+        return context.method.length(context.fingerprint.sketch), known
+    kept = context.store.evidence(old.id)
+    if kept is None:
+        return _length(context.page), 0
+    return (_length(context.page), kept.article) if kept.article else (len(context.page.text), kept.letters)
+
+
+def _length(page: Page) -> int:
+    """Letters of the distinct sentences of an article: a repeated sentence makes no text longer."""
+    return sum(map(len, {letters(one) for one in sentences(normalize(page.main or page.text))}))
+
+
+def _is_same_publisher(url: str, other: str) -> bool:
+    one, two = (publisher(site_of(each)) for each in (url, other))
+    return bool(one) and one == two
