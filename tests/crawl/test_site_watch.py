@@ -163,6 +163,9 @@ def test_what_strangers_post_neither_passes_nor_hides_another_site(
     assert crawl.alarms == {"titles": 3, "jump": 1}
     assert len(caplog.records) == 3, "further sites are only counted"
     assert "scrapy neardup stats" in caplog.messages[-1]
+    for _ in range(20):
+        crawl.page(kind=Kind.MINOR_UPDATE)
+    assert f"20 of 20 known pages of {SITE} differ" in caplog.messages[-1], "such warnings have a limit of their own"
 
 
 def test_tables_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
