@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from scrapy_neardup.maintenance.export import PageEntry
 from scrapy_neardup.maintenance.scan import COPIES, PASSED
+from scrapy_neardup.maintenance.source import PageEntry
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import memory_state

@@ -10,8 +10,8 @@ import pytest
 
 from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.maintenance.export import PageEntry
 from scrapy_neardup.maintenance.scan import Statistics
+from scrapy_neardup.maintenance.source import PageEntry
 from scrapy_neardup.report.data import PageLine, PagePair, Report
 from scrapy_neardup.report.gather import FLOWS, GROUPS, PAGES_OF_GROUP, gather
 from scrapy_neardup.state import layout
