@@ -133,7 +133,7 @@ LINES = {
     ],
     "evaluate": [
         "evaluate texts.jsonl",
-        "evaluate texts.jsonl --pairs gold.jsonl --sweep --method minhash",
+        "evaluate texts.jsonl --pairs gold.jsonl --method minhash",
         "evaluate texts.jsonl --json",
     ],
 }
