@@ -108,12 +108,12 @@ def test_boilerplate_changes_neither_keys_nor_sketch(text: str, lines: list[str]
 
 
 def test_a_short_line_is_a_heading_and_stays_unless_it_is_in_a_menu() -> None:
-    own = print_of(page(FERRY))
+    plain, letters_of = print_of(page(FERRY)), len(letters(normalize(FERRY)))
     found = print_of(page(f"河湾网出品\n{FERRY}\n责任编辑小周"), marks("河湾网出品", "责任编辑小周"))
-    assert found.own == own.own + 5
+    assert found.own == letters_of + 5
     assert [OPEN.short(line) in found.sentences for line in ("河湾网出品", "责任编辑小周")] == [False, True]
     menu = print_of(page("\n".join([*MENU, FERRY])), marks(*MENU))
-    assert (menu.own, menu.keys) == (own.own, own.keys)
+    assert (menu.own, menu.keys) == (letters_of, plain.keys)
     assert set(map(OPEN.short, MENU)) <= set(menu.sentences)
 
 
@@ -159,8 +159,8 @@ def test_a_part_of_the_title_on_many_pages_is_left_out() -> None:
         assert unpacked(found.sketch).title == unpacked(plain.sketch).title, title
     assert print_of(page(FERRY, SITE), title_guard) == print_of(page(FERRY, SITE)), "a title of the site alone"
     new, old = page(FERRY, f"{HEADLINE}_{SITE}"), page(BELL, f"石坝小学的铜钟_{SITE}")
-    for found in (judged(new, old), compared(new, old, title_guard)):
-        assert (found.duplicate, found.likeness) == (False, None)
+    for comparison in (judged(new, old), compared(new, old, title_guard)):
+        assert (comparison.duplicate, comparison.likeness) == (False, None)
 
 
 def test_lines_and_titles_are_counted_apart() -> None:
@@ -258,13 +258,13 @@ def test_texts_that_are_less_alike_with_their_boilerplate_are_no_copies_in_the_m
         assert "boilerplate" in explanation.decision, f"seed {seed}"
         assert not found.duplicate, f"seed {seed}"
         # The same site is taken to have the same boilerplate.
-        one, old = (with_lines(text, BOILERPLATE) for text in (half, FERRY))
+        ours, theirs = (with_lines(text, BOILERPLATE) for text in (half, FERRY))
         whole = {
-            site: values(both(page(one, site="a.example"), page(old, site=site), **EXACT)[1])["whole"]
+            site: values(both(page(ours, site="a.example"), page(theirs, site=site), **EXACT)[1])["whole"]
             for site in ("a.example", "b.example", "")
         }
-        assert whole["a.example"] == pytest.approx(exact_jaccard(one, old), abs=0.04), f"seed {seed}"
-        assert whole["b.example"] == whole[""] < exact_jaccard(one, old), f"seed {seed}"
+        assert whole["a.example"] == pytest.approx(exact_jaccard(ours, theirs), abs=0.04), f"seed {seed}"
+        assert whole["b.example"] == whole[""] < exact_jaccard(ours, theirs), f"seed {seed}"
 
 
 # Boilerplate that is much longer than the own text
