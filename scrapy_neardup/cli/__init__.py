@@ -167,7 +167,12 @@ def _run(name: str, arguments: argparse.Namespace, settings: Any) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:  # as in: … | head
+    except OSError as error:  # of standard output; a file or a state raises a NearDupError
+        if error.filename is not None:
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains at its end
-        return 141
+        if isinstance(error, BrokenPipeError):  # as in: … | head
+            return 141
+        sys.stderr.write(f"scrapy neardup {name}: The output cannot be written: {error}. Make room, and try again.\n")
+        return 2
     return code

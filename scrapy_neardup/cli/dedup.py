@@ -60,6 +60,9 @@ the rules:
   id, else by its URL, else by its place; of two with one name the later is a version of the earlier. Crawls know pages
   by URL: with --store, use --id "".
 
+  --tag writes copies too. A copy that was written is unchanged when it comes again; without --tag, and in 'batch', it
+  is a duplicate again.
+
   The output and the state change only after all input is read. NEARDUP_WORKERS reads HTML in several processes.
   --counts exact counts boilerplate without a bound, as 'batch' does: it reads every record, takes some 4 KB of memory
   for each, keeps the first of similar records, and works without --store.

@@ -24,9 +24,9 @@ _SHOWN = 20
 @command(
     option("urls URL", "a page, by its URL as crawled", nargs="*"),
     option("--host HOST", 'all pages of this host and its subdomains; one account is "mp.weixin.qq.com BIZ"'),
-    option("--before TIME", "pages last seen before a date or time in UTC, or longer ago than an age such as 90d"),
-    flag("--all", "all pages; needs --yes"),
-    flag("--yes", "with --all: yes, forget everything"),
+    option(
+        "--before TIME", "pages last seen before a date or time in UTC, or longer ago than an age such as 90d; 0d: all"
+    ),
     flag("--dry-run", "show what would go, and change nothing"),
     *STATE,
     JSON,
@@ -46,8 +46,6 @@ def forget_command(arguments: argparse.Namespace, config: Config) -> int:
     """Forget the pages; return 1 if a named page is not in the state, or if the host has none."""
     dry: bool = arguments.dry_run
     find = _make_search(arguments)
-    if arguments.all and not (arguments.yes or dry):
-        raise SettingsError("--all forgets every page of the state. If you want that, add --yes.")
     with open_state(arguments.store, config) as store:
         records, missing = find_pages(store, dict.fromkeys(arguments.urls))
         found = find(store, records)
@@ -77,8 +75,8 @@ def forget_command(arguments: argparse.Namespace, config: Config) -> int:
 def _make_search(arguments: argparse.Namespace) -> Callable[[PageStore, list[Record]], PageSelection]:
     """Return the search for the pages; raises SettingsError before a state is opened."""
     urls, host, before = arguments.urls, arguments.host, arguments.before
-    if bool(urls) + (host is not None) + (before is not None) + arguments.all != 1:
-        raise SettingsError("Name what to forget in exactly one way: URLs, --host HOST, --before TIME, or --all.")
+    if bool(urls) + (host is not None) + (before is not None) != 1:
+        raise SettingsError("Name what to forget in exactly one way: URLs, --host HOST, or --before TIME.")
     if before is not None:
         seconds = parse_time("--before", before, datetime.now(timezone.utc))
         return lambda store, _: select_unseen(store, seconds, watch=progress)
@@ -87,11 +85,7 @@ def _make_search(arguments: argparse.Namespace) -> Callable[[PageStore, list[Rec
     is_on_host = of_host(host) if host is not None else None
 
     def find(store: PageStore, records: list[Record]) -> PageSelection:
-        if is_on_host is not None:
-            return pages_where(store, is_on_host, progress)
         ids = {record.id for record in records}
-        if arguments.all or ids:
-            return pages_where(store, lambda record: arguments.all or record.id in ids, progress)
-        return PageSelection((), 0, 0, 0, 0)
+        return pages_where(store, is_on_host or (lambda record: record.id in ids), progress)
 
     return find

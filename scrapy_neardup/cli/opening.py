@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from types import SimpleNamespace
 from typing import Any
 
 from scrapy.settings import BaseSettings
@@ -24,7 +23,7 @@ from scrapy_neardup.state.opening import close_store, open_snapshot, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.urls import STORES, existing_states, parse_url, states_near
+from scrapy_neardup.state.urls import STORES, parse_url, states_near
 
 # Settings.
 
@@ -38,25 +37,18 @@ def config_of(arguments: argparse.Namespace, settings: BaseSettings) -> Config:
 def settings_of(settings: BaseSettings, spider_name: str) -> BaseSettings:
     """Return the project's settings as the spider has them, with its state as NEARDUP_STORE.
 
-    A spider that was removed from the project has the project's settings, if its state exists. Raises SettingsError
-    for other names, and if the spider's class does not say which state is its own.
+    Raises SettingsError if there is no such spider, or if its class does not say which state is its own.
     """
-    own, names = settings.copy(), get_spider_loader(settings).list()
-    if spider_name in names:
-        spider = get_spider_loader(settings).load(spider_name)
-        spider.update_settings(own)
-        own.set(SETTING, state_url(Config.from_settings(own), spider), "cmdline")
-        return own
-    config = Config.from_settings(own)
-    url = state_url(config, SimpleNamespace(name=spider_name))
-    has_own_state = url != state_url(config, SimpleNamespace(name=f"{spider_name}_"))
-    if not (has_own_state and existing_states(url)):
-        spiders = ", ".join(map(to_line, sorted(names)))
-        here = f"the spiders here are {spiders}" if names else "there is no spider here"
+    loader = get_spider_loader(settings)
+    if spider_name not in loader.list():
+        spiders = ", ".join(map(to_line, sorted(loader.list())))
+        here = f"the spiders here are {spiders}" if spiders else "there is no spider here"
         raise SettingsError(
             f"--spider is {spider_name!r}, but {here}. Name one of them, or the state with --store URL."
         )
-    own.set(SETTING, url, "cmdline")
+    own, spider = settings.copy(), loader.load(spider_name)
+    spider.update_settings(own)
+    own.set(SETTING, state_url(Config.from_settings(own), spider), "cmdline")
     return own
 
 

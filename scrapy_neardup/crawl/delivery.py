@@ -31,7 +31,7 @@ from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.project import get_project_settings
 
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.notes import Notes, Outage
+from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.visits import Awaited, JudgedPage, end_ticket
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.in_flight import Outcomes
@@ -62,14 +62,13 @@ End = Literal["scraped", "dropped", "failed"]
 class Delivery:
     """Follows each item to its end, then commits, rolls back or seals the page of the item.
 
-    It reports a StoreError to the outage instead of raising it.
+    It reports a StoreError to the notes instead of raising it.
     """
 
     def __init__(
         self,
         detector: Outcomes,
         notes: Notes,
-        outage: Outage,
         exporter: FeedExporter | None = None,
         known_pages: int = 0,
     ) -> None:
@@ -79,14 +78,12 @@ class Delivery:
         """
         self._detector = detector
         self._notes = notes
-        self._outage = outage
         self._exporter = exporter
         self._known_pages = known_pages
         self._is_closed = False
         #: The files of feeds that Scrapy writes to at this moment.
         self._open: dict[FeedSlot, Awaited] = {}
         self._waiting = WaitingPages()
-        self._failed: set[str] = set()
 
     def listen(self, manager: SignalManager) -> None:
         """Connect to Scrapy's signals.
@@ -109,8 +106,8 @@ class Delivery:
         self._is_closed = True
 
     def unstored(self) -> list[str]:
-        """The names of feeds that were not stored, once all feeds are closed."""
-        return sorted({*self._failed, *(one.name for one in self._waiting.awaited())} - {""})
+        """The names of the feeds that pages still wait for: once all feeds are closed, those that were not stored."""
+        return sorted({one.name for one in self._waiting.awaited()} - {""})
 
     # Items
 
@@ -149,7 +146,7 @@ class Delivery:
         try:
             self._settle(page, has_more=bool(feeds))
         except StoreError as error:
-            self._outage.report(error)
+            self._notes.report(error)
 
     def _settle(self, page: JudgedPage, *, has_more: bool) -> None:
         """``has_more``: the page waits for more than before."""
@@ -235,14 +232,8 @@ class Delivery:
             return open_file(spider)
 
         async def store_and_seal(file: Any) -> Any:
-            try:
-                _sync(file)
-                result: Any = await ensure_awaitable(store_file(file))
-            except BaseException:
-                feed.is_failed = True
-                self._failed.add(feed.name)
-                self._waiting.pop(feed)
-                raise
+            _sync(file)
+            result: Any = await ensure_awaitable(store_file(file))  # if it raises, pages wait for it to the end
             self._mark_done(feed)
             return result
 
@@ -253,10 +244,8 @@ class Delivery:
     # Sealing
 
     def _wait(self, id: int, awaited: Set[Awaited]) -> None:
-        """Seal the page once all these are done. If one has failed, the page stays unsealed."""
+        """Seal the page once all these are done."""
         self._waiting.remove(id)
-        if any(one.is_failed for one in awaited):
-            return
         if waiting := frozenset(one for one in awaited if not one.is_done):
             self._waiting.add(id, waiting)
         else:
@@ -273,8 +262,12 @@ class Delivery:
                 self._seal(ids)
 
     def _seal(self, ids: Sequence[int]) -> None:
-        if not self._is_closed:
-            self._outage.attempt(lambda: self._detector.seal(ids))
+        if self._is_closed or self._notes.state_failed:
+            return
+        try:
+            self._detector.seal(ids)
+        except StoreError as error:
+            self._notes.report(error)
 
 
 class WaitingPages:

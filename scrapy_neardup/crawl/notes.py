@@ -23,11 +23,23 @@ _MOST_NAMES = 3
 
 
 class Notes:
-    """Counts in the stats of one crawl, and logs each kind of trouble once."""
+    """Counts in the stats of one crawl, and logs each kind of trouble once.
 
-    def __init__(self, stats: StatsCollector) -> None:
+    ``state_failed``: from then on every item passes unjudged.
+    """
+
+    def __init__(
+        self,
+        stats: StatsCollector,
+        close_crawl: Callable[[str], None] = lambda reason: None,
+        on_store_error: str = "pass",
+    ) -> None:
+        """``close_crawl`` gets the reason. It is called when the state fails, if NEARDUP_ON_STORE_ERROR says so."""
         self.stats = stats
+        self.state_failed = False
         self._logged: set[str] = set()
+        self._close_crawl = close_crawl
+        self._on_store_error = on_store_error
 
     def count(self, stat: str, count: int = 1) -> None:
         """Add to a stat."""
@@ -51,49 +63,21 @@ class Notes:
         logger.warning(message + " (Further cases of %r are only counted.)", *arguments, topic, exc_info=exc_info)
         return True
 
-
-class Outage:
-    """Whether the state has failed. From then on every item passes unjudged."""
-
-    def __init__(self, notes: Notes, close_crawl: Callable[[str], None], on_store_error: str) -> None:
-        """``close_crawl`` gets the reason, and is called if NEARDUP_ON_STORE_ERROR says so."""
-        self.happened = False
-        self._notes = notes
-        self._close_crawl = close_crawl
-        self._on_store_error = on_store_error
-
-    def attempt(self, work: Callable[[], None]) -> None:
-        """Do work on the state, unless the state has failed; report if it fails now."""
-        if not self.happened:
-            try:
-                work()
-            except StoreError as error:
-                self.report(error)
-
-    def report(self, error: StoreError) -> None:
-        """Record an error of the state; the first one is logged and closes the crawl."""
-        if not self._is_first():
+    def report(self, error: StoreError, *, is_over: bool = False) -> None:
+        """Record that the state failed. The first error is logged, and closes the crawl unless that is over."""
+        self.state_failed = True
+        self.count(stats.ERRORS)
+        if not self.mark_logged("store"):
             return
         closes = self._on_store_error == "close"
-        logger.error(
-            "%s From here on every item passes unjudged. %s",
-            error,
+        then = (
             "The crawl is closed. To let it go on, set NEARDUP_ON_STORE_ERROR = 'pass'."
             if closes
-            else f"The crawl goes on, because NEARDUP_ON_STORE_ERROR is {self._on_store_error!r}.",
+            else f"The crawl goes on, because NEARDUP_ON_STORE_ERROR is {self._on_store_error!r}."
         )
-        if closes:
+        logger.error("%s%s", error, "" if is_over else f" From here on every item passes unjudged. {then}")
+        if closes and not is_over:
             self._close_crawl("neardup_store_failed")
-
-    def report_at_end(self, error: StoreError) -> None:
-        """Record an error while the crawl ends; there is nothing to close any more."""
-        if self._is_first():
-            logger.error("%s", error)
-
-    def _is_first(self) -> bool:
-        self.happened = True
-        self._notes.count(stats.ERRORS)
-        return self._notes.mark_logged("store")
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.delivery import Delivery
 from scrapy_neardup.crawl.judge import Judge
-from scrapy_neardup.crawl.notes import Notes, Outage, log_not_requested, log_opening, log_unsealed
+from scrapy_neardup.crawl.notes import Notes, log_not_requested, log_opening, log_unsealed
 from scrapy_neardup.crawl.site_watch import SiteWatch
 from scrapy_neardup.crawl.turns import AsyncPageReader, make_page_reader
 from scrapy_neardup.errors import SettingsError, StoreError
@@ -47,10 +47,9 @@ class Session:
     """
 
     def __init__(self, crawler: Crawler, config: Config, store_url: str) -> None:
-        self.notes = Notes(crawler.stats)
+        self.notes = Notes(crawler.stats, self.close_crawl, config.on_store_error)
         self._crawler = crawler
         self._config = config
-        self._outage = Outage(self.notes, self.close_crawl, config.on_store_error)
         self._who = crawler.spider.name if crawler.spider else "unknown"
         job = "" if config.dry_run else crawler.settings.get("JOBDIR")  # a dry run writes nothing there either
         self._job = str(Path(job).absolute()) if job else ""
@@ -106,20 +105,17 @@ class Session:
             from scrapy_neardup.crawl.server_crawl import ServerCrawl  # most crawls do without its modules
 
             waits = config.on_store_error == "wait"
-            report = self._outage.report
-            self._server = ServerCrawl(detector, notes, waits=waits, bounds=config.bounds, on_error=report)
+            self._server = ServerCrawl(detector, notes, waits=waits, bounds=config.bounds, on_error=notes.report)
             remote = self._server.crawl
         self._watch = SiteWatch(notes, {one.site: one for one in SITES.read(store)})
         CRAWLS.write(store, Crawl(detector.generation, self._who))
         log_opening(store, config, notes, self._job)
         source = PageSource(config.fields, config.make_reader(), bodies=detector.bodies)
         self._reader = make_page_reader(source, config, notes)
-        self.judge = Judge(
-            source, self._reader, detector, notes, self._outage, self._watch, wait=config.wait, server=remote
-        )
+        self.judge = Judge(source, self._reader, detector, notes, self._watch, wait=config.wait, server=remote)
         exporter = self._crawler.get_extension(FeedExporter) if config.commit == "feed" else None
         known_pages = store.pages if config.overwritten == "warn" and not config.dry_run else 0
-        self._delivery = Delivery(detector if remote is None else remote, notes, self._outage, exporter, known_pages)
+        self._delivery = Delivery(detector if remote is None else remote, notes, exporter, known_pages)
         self._delivery.listen(self._crawler.signals)
         # Scrapy stores the feeds while it handles spider_closed, and the state must stay open until then.
         connect(self._finish, signals.spider_closed if exporter is None else signals.feed_exporter_closed)
@@ -134,23 +130,16 @@ class Session:
         self._is_over = True
         self._updates.stop()
         self._delivery.close()
-        if self._server is not None:
-            return self._end_on_server(self._server)
-        self._end()
-        return None
+        return self._end()
 
-    async def _end_on_server(self, server: ServerCrawl) -> None:
-        try:
-            with self._report_errors():
-                await server.close()
-        finally:
-            self._end()
-
-    def _end(self) -> None:
+    async def _end(self) -> None:
         """Run each step, even if others fail, and close the state. Nothing uses a state that has failed."""
         try:
+            if self._server is not None:
+                with self._report_errors():
+                    await self._server.close()
             for step in (self._detector.trim, self._set_stats, self._end_generation, self._remember_counts):
-                if not self._outage.happened or step == self._set_stats:
+                if not self.notes.state_failed or step == self._set_stats:
                     with self._report_errors():
                         step()
             logger.info("%s", stats.closing_line(self.notes.stats.get_stats(), self._config.lang))
@@ -163,7 +152,7 @@ class Session:
         try:
             yield
         except StoreError as error:
-            self._outage.report_at_end(error)
+            self.notes.report(error, is_over=True)
         except Exception as error:
             self.notes.count(stats.ERRORS)
             logger.exception(
@@ -195,7 +184,7 @@ class Session:
         # A server is asked by ServerCrawl. All rows in memory would be counted; a dry run changes nothing.
         is_cheap = store.is_persistent and not store.is_shared and store.snapshot is None
         with suppress(StoreError, OSError):  # the next page reports it
-            self._set_stats(of_state=is_cheap and not self._outage.happened)
+            self._set_stats(of_state=is_cheap and not self.notes.state_failed)
 
     def _set_stats(self, *, of_state: bool = True) -> None:
         numbers, spent, store = self.notes.stats, self._detector.spent, self._detector.store

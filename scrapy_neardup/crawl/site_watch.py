@@ -17,7 +17,7 @@ a crawl.
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -51,7 +51,7 @@ _DELIVERED, _SHARE = 10, 0.1
 _KNOWN_PAGES, _MINOR_SHARE = 20, 0.5
 #: The most sites, and originals with the sites that copy them, to watch: strangers choose how many there are.
 _SITES, _ORIGINALS = 10_000, 20_000
-#: Warnings about sites; further ones are only counted.
+#: Warnings that sites lose pages, and that they have minor updates; further ones are only counted.
 _WARNINGS = 20
 #: Letters of a title that are compared.
 _LONGEST = 500
@@ -76,41 +76,36 @@ class _Site:
     minor: int = 0
     warned: set[str] = field(default_factory=set)
 
+    def describe_titles(self) -> str:
+        return f"{_TITLES} under different titles for this one original" if self.titles >= _TITLES else ""
 
-def _describe_titles(site: _Site) -> str:
-    return f"{_TITLES} under different titles for this one original" if site.titles >= _TITLES else ""
+    def describe_jump(self) -> str:
+        """Nearly all of the last pages were dropped, and hardly any of the others, also of those just before."""
+        recent = (self.last & ((1 << _RECENT) - 1)).bit_count()
+        pages, drops = self.past.pages + self.pages - _RECENT, self.past.drops + self.drops - recent
+        if recent < _MANY or self.pages < _RECENT or pages < _BEFORE or drops > _FEW * pages:
+            return ""
+        if (self.last >> _RECENT).bit_count() > _FEW * min(_BEFORE, self.pages - _RECENT):
+            return ""
+        return f"{recent} of its last {_RECENT} pages, and {drops:,} of the {pages:,} before them"
 
+    def describe_delivered(self) -> str:
+        is_many = self.delivered >= max(_DELIVERED, _SHARE * self.pages)
+        return f"{self.delivered:,} that earlier crawls had delivered" if is_many else ""
 
-def _describe_jump(site: _Site) -> str:
-    """Nearly all of the last pages were dropped, and hardly any of the others, also of those just before."""
-    recent = (site.last & ((1 << _RECENT) - 1)).bit_count()
-    pages, drops = site.past.pages + site.pages - _RECENT, site.past.drops + site.drops - recent
-    just_before = min(_BEFORE, max(0, site.pages - _RECENT))
-    if recent < _MANY or site.pages < _RECENT or pages < _BEFORE or drops > _FEW * pages:
-        return ""
-    if (site.last >> _RECENT).bit_count() > _FEW * just_before:
-        return ""
-    return f"{recent} of its last {_RECENT} pages, and {drops:,} of the {pages:,} before them"
-
-
-def _describe_delivered(site: _Site) -> str:
-    is_many = site.delivered >= max(_DELIVERED, _SHARE * site.pages)
-    return f"{site.delivered:,} that earlier crawls had delivered" if is_many else ""
-
-
-def _describe_minor(site: _Site) -> str:
-    is_many = site.known >= _KNOWN_PAGES and site.minor > _MINOR_SHARE * site.known
-    return f"{site.minor} of {site.known} known pages" if is_many else ""
+    def describe_minor(self) -> str:
+        is_many = self.known >= _KNOWN_PAGES and self.minor > _MINOR_SHARE * self.known
+        return f"{self.minor} of {self.known} known pages" if is_many else ""
 
 
 #: Alarms by the kind of verdict that may raise them: the stat that counts the sites, and a description of one.
 _ALARMS: Mapping[Kind, Mapping[str, Callable[[_Site], str]]] = {
     Kind.DUPLICATE: {
-        stats.SUSPICIOUS_JUMP: _describe_jump,
-        stats.SUSPICIOUS_DELIVERED: _describe_delivered,
-        stats.SUSPICIOUS_TITLES: _describe_titles,
+        stats.SUSPICIOUS_JUMP: _Site.describe_jump,
+        stats.SUSPICIOUS_DELIVERED: _Site.describe_delivered,
+        stats.SUSPICIOUS_TITLES: _Site.describe_titles,
     },
-    Kind.MINOR_UPDATE: {stats.SUSPICIOUS_MINOR_UPDATES: _describe_minor},
+    Kind.MINOR_UPDATE: {stats.SUSPICIOUS_MINOR_UPDATES: _Site.describe_minor},
 }
 
 
@@ -123,7 +118,7 @@ class SiteWatch:
         self._past = past
         self._sites: OrderedDict[str, _Site] = OrderedDict()
         self._originals: OrderedDict[tuple[int, str], set[int]] = OrderedDict()
-        self._warned = 0
+        self._warned = Counter[Kind]()
 
     def counts(self) -> list[SiteDrops]:
         """The counts of this crawl."""
@@ -162,16 +157,16 @@ class SiteWatch:
 
     def _warn(self, alarm: str, name: str, verdict: Verdict, what: str) -> None:
         self._notes.count(alarm)
-        self._warned += 1
-        if self._warned > _WARNINGS:
+        self._warned[verdict.kind] += 1
+        match, is_minor = verdict.match, verdict.kind is Kind.MINOR_UPDATE
+        if self._warned[verdict.kind] > _WARNINGS:
+            lost = "have minor updates" if is_minor else "are dropped as copies"
             self._notes.warn_once(
-                "suspicious sites",
-                "More sites lose suspiciously many pages as copies or minor updates. List them with: scrapy neardup "
-                "stats",
+                f"sites whose pages {lost}", f"Suspiciously many pages of more sites {lost}. List: scrapy neardup stats"
             )
             return
         site, url = shell_word(name), shell_word(verdict.url)
-        if verdict.kind is Kind.MINOR_UPDATE or verdict.match is None:
+        if is_minor or match is None:
             logger.warning(
                 "%s of %s differ from their delivered text by a few letters. Perhaps a counter or a date stands in "
                 "their text. Look at one: scrapy fetch --nolog %s | scrapy neardup extract - --url %s. Leave it "
@@ -183,7 +178,6 @@ class SiteWatch:
                 url,
             )
             return
-        match = verdict.match
         shared = f' Both contain "{one_line(match.shared[0], 60)}".' if match.shared else ""
         logger.warning(
             "Suspiciously many pages of %s are dropped as copies: %s. The last one is %s, dropped for %s.%s Perhaps "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -29,12 +30,14 @@ T = TypeVar("T")
 
 #: The least size of an item: its task takes so much.
 _LEAST = 10_000
-#: Seconds between two looks for room: nothing signals the end of a response.
-_PAUSE = 0.05
+#: Seconds between two looks for room: nothing signals the end of a response. A look takes 0.1 ms.
+_PAUSE = 0.01
 #: Seconds of reading after which later pages may overtake a page.
 PATIENCE = 0.5
-#: Seconds that later pages wait for the item of a judged page to come through.
-_SOON = 0.002
+#: Seconds for which nobody waits, because all tasks have bounds.
+_FOREVER = 3600.0
+#: Seconds of reading here before workers start by default: each takes a second to start, and some 150 MB.
+_START_AFTER = 3.0
 
 
 class Event:
@@ -51,7 +54,7 @@ class Event:
         for one in waiting:
             _fire(one)
 
-    async def wait(self, seconds: float) -> bool:
+    async def wait(self, seconds: float = _FOREVER) -> bool:
         """Wait at most so long; returns whether it has happened."""
         if self._happened:
             return True
@@ -120,89 +123,42 @@ def _size_of(item: Any) -> int:
     return max(_LEAST, sum(len(part) for part in parts if isinstance(part, (str, bytes))))
 
 
-class Turns(OrderedDict["Turn", None]):
-    """The pages that are not judged yet, in the order in which they came."""
+class Turn:
+    """One page's place in the queue of pages that are not judged yet. It must leave, also after an error.
 
-    def join(self) -> Turn:
-        """The turn of a new page. The caller must have it leave, also after an error."""
-        turn = Turn(self)
-        self[turn] = None
-        return turn
+    Later pages may overtake this one after its ``deadline``, which a thread may set when reading begins and ends.
+    """
+
+    def __init__(self, queue: OrderedDict[Turn, None]) -> None:
+        self.deadline = math.inf
+        self._queue = queue
+        self._has_come = Event()
+        queue[self] = None
 
     @property
-    def front(self) -> Turn:
-        """The first in the queue."""
-        return next(iter(self))
-
-
-class Turn:
-    """One page's turn to be judged. ``begin`` and ``end`` may be called in any thread."""
-
-    def __init__(self, turns: Turns) -> None:
-        self._turns = turns
-        self._has_come = Event()
-        self._is_read = False
-        self._begun: float | None = None
-        self._stays = False
-
-    def begin(self) -> None:
-        """Reading the page begins."""
-        self._begun = monotonic()
-        self._is_read = False
-
-    def end(self) -> None:
-        """The page is read."""
-        self._is_read = True
+    def _front(self) -> Turn:
+        return next(iter(self._queue))
 
     def leave(self) -> None:
         """Later pages need not wait for this one any more.
 
         The next one is woken later: at once, each would be judged inside the one before it.
         """
-        turns = self._turns
-        if self._stays or self not in turns:
-            return
-        was_front = turns.front is self
-        del turns[self]
-        if was_front and turns and turns.front._is_read:
-            call_later(0, turns.front._has_come.happen)
-
-    def stay_until(self, register: Callable[[Callable[[], None]], None]) -> None:
-        """Leave when the callback that is given to ``register`` is called, or after 2 ms.
-
-        An item comes through in less than a millisecond, unless a later pipeline holds it, and then its page counts.
-        So the next page is judged against it, as in a crawl that reads pages one after the other.
-        """
-        if len(self._turns) > 1 and self in self._turns:
-            self._stays = True
-            register(self._go)
-            call_later(_SOON, self._go)
-
-    def _go(self) -> None:
-        self._stays = False
-        self.leave()
+        if self in self._queue:
+            was_front = self._front is self
+            del self._queue[self]
+            if was_front and self._queue:
+                call_later(0, self._front._has_come.happen)
 
     async def comes(self) -> None:
-        """Wait until all earlier turns have left, or have taken too long."""
-        self._is_read = True
-        while self in self._turns and (front := self._turns.front) is not self:
-            left = front._patience()
+        """Wait until all earlier pages have left, or have taken too long."""
+        self.deadline = math.inf
+        while self in self._queue and (front := self._front) is not self:
+            left = min(PATIENCE, front.deadline - monotonic())
             if left > 0:
                 await self._has_come.wait(left)
             else:
                 front.leave()
-
-    def _patience(self) -> float:
-        """Seconds after which later pages may overtake this one."""
-        if self._is_read or self._begun is None:
-            return PATIENCE
-        return self._begun + PATIENCE - monotonic()
-
-
-#: Seconds for which a page waits for a worker. It never takes so long, because all tasks have bounds.
-_FOREVER = 3600.0
-#: Seconds of reading here before workers start by default: each takes a second to start, and some 150 MB.
-_START_AFTER = 3.0
 
 
 class AsyncPageReader:
@@ -279,17 +235,17 @@ class AsyncPageReader:
         def start() -> None:  # in a thread
             nonlocal started
             started = perf_counter()
-            turn.begin()
+            turn.deadline = monotonic() + PATIENCE
 
         def finish(_: object) -> None:  # in a thread
             nonlocal seconds
             seconds = perf_counter() - started
-            turn.end()
+            turn.deadline = math.inf
             wake(done.happen)
 
         future = pool.submit(raw, start)
         future.add_done_callback(finish)
-        await done.wait(_FOREVER)
+        await done.wait()
         self.spent += seconds
         return future.result()
 

@@ -28,7 +28,6 @@ class Awaited:
 
     name: str = ""
     is_done: bool = False
-    is_failed: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -171,5 +170,7 @@ def end_ticket() -> Ticket | None:
 
 
 def fields_of(item: Any) -> Item:
-    """The fields of an item of any class; empty for anything else."""
-    return ItemAdapter(item) if ItemAdapter.is_item(item) else {}
+    """The fields of an item of any class that have a value; empty for anything else."""
+    if isinstance(item, dict):
+        return item
+    return dict(ItemAdapter(item)) if ItemAdapter.is_item(item) else {}

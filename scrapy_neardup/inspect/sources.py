@@ -110,7 +110,7 @@ def find_side(url: str, store: PageStore) -> Side:
     if record.former:
         raise NearDupError(
             f"The state has no fingerprint of {url} by this method, because it was migrated and the page has not come "
-            "again since. Name a file, or run: scrapy neardup migrate --from FEED"
+            "again since. Name a file with its text, or crawl it again."
         )
     original = store.record(record.original)
     which = (

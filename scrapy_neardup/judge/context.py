@@ -64,7 +64,7 @@ class Context:
         self.page = page
         self.is_compared = fingerprint is not None
         self.fingerprint = fingerprint or Fingerprint((), b"")
-        self._given_up = given_up
+        self.given_up = given_up
         #: The newest record of the URL.
         self.known: Record | None = crawl.store.find(page.url)
         #: The manual verdict on the URL.
@@ -73,7 +73,7 @@ class Context:
     def first(self, in_flight: Iterable[Reservation]) -> Reservation | None:
         """The first of these pages in flight that was not given up."""
         for one in in_flight:
-            if one not in self._given_up:
+            if one not in self.given_up:
                 return one
         return None
 

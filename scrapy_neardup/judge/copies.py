@@ -33,6 +33,7 @@ def reserve(
 ) -> Ruled:
     """Let a page pass that is new to the state, or a new version of a known page.
 
+    If it gave up other pages in flight and would be unique, it is unjudged (``in_flight``).
     ``likeness``, ``match``: for the evidence. ``copied_from``: the pages that it copies.
     """
     known, page, policy = context.known, context.page, context.policy
@@ -43,8 +44,10 @@ def reserve(
         evidence = _add_near_miss(context, evidence)
     if record.keys and not policy.prefers_first:
         evidence = add_evidence(context, evidence)
-    replaces = known.id if known else 0
-    return Ruled(verdict, Reservation(verdict, fingerprint, record, evidence, page.site, replaces, copied_from))
+    replaces, gave_up = known.id if known else 0, bool(context.given_up)
+    if gave_up and verdict.kind is Kind.UNIQUE:
+        verdict = context.verdict(Kind.UNJUDGED, record.id, reason="in_flight")
+    return Ruled(verdict, Reservation(record, fingerprint, evidence, page.site, replaces, copied_from, gave_up))
 
 
 def _add_near_miss(context: Context, evidence: Evidence) -> Evidence:

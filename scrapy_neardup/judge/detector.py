@@ -94,14 +94,7 @@ class Detector(CrawlContext):
 
         ``given_up`` is as for ``check``. ``writes``: whether the state learns of the page.
         """
-        ruling = self._apply(judge_page, page, fingerprint, in_flight, given_up, writes=writes)
-        if given_up and isinstance(ruling, Ruled) and ruling.reservation is not None:
-            ruling.reservation.gave_up = True
-            if ruling.verdict.kind is Kind.UNIQUE:
-                id = ruling.verdict.id
-                verdict = Verdict(Kind.UNJUDGED, page.url, id, reason="in_flight", reader=page.reader)
-                ruling = replace(ruling, verdict=verdict)
-        return ruling
+        return self._apply(judge_page, page, fingerprint, in_flight, given_up, writes=writes)
 
     def may_know(self, url: str, body: int) -> bool:
         """Whether the state knows these bytes at this URL, and ``check_bytes`` may save reading the page.

@@ -16,9 +16,8 @@ from scrapy_neardup.state.record import Record
 class Reservation:
     """A page in flight. Its owner settles it once: it commits or releases the page."""
 
-    verdict: Verdict
-    fingerprint: Fingerprint
     record: Record
+    fingerprint: Fingerprint
     evidence: Evidence | None = None
     site: str = ""
     #: The id of the same URL's earlier record, 0 if there is none.

@@ -19,7 +19,7 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruling
 from scrapy_neardup.judge.matching import candidates
-from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
+from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.server.asynchronous import AsyncLink
 from scrapy_neardup.server.claims import PageLost, pack, pending_page
 from scrapy_neardup.server.program import REGISTER, PendingPage, Program
@@ -470,5 +470,4 @@ async def _is_set(event: asyncio.Event, seconds: float) -> bool:
 
 
 def _as_reservation(record: Record) -> Reservation:
-    fingerprint = Fingerprint(record.keys, record.sketch)
-    return Reservation(Verdict(Kind.UNIQUE, record.url, record.id), fingerprint, record)
+    return Reservation(record, Fingerprint(record.keys, record.sketch))

@@ -366,7 +366,10 @@ class FileEngine(Engine):
 
     def hopeless(self, why: object) -> StoreError:
         """Return the error for a damaged state if even its copy cannot be opened."""
-        return StoreError(f"Nothing in the state at {self.location} can be read ({why}). Restore it from a backup.")
+        return StoreError(
+            f"Nothing in the state at {self.location} can be read ({why}). If the disk is full, make room "
+            "and try again; else restore it from a backup."
+        )
 
 
 class Moving(Exception):

@@ -6,7 +6,7 @@ The new state is made in a folder beside its place, and moved there when it is c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
@@ -100,7 +100,7 @@ def new_state(kind: type[FileEngine], location: str, source: str) -> Iterator[tu
     """Yield a scratch folder, and the location for a state in it; at the end that state is at ``location``.
 
     ``source``: the location of the old state. Raises StoreError if the new one would lie inside it, if something is
-    there already, or if a run that was killed has left its folder.
+    there already, if a run that was killed has left its folder, or if the new one could not be written completely.
     """
     place, witness = Path(location), kind.witness_of(location)
     if place.is_relative_to(source):
@@ -116,7 +116,13 @@ def new_state(kind: type[FileEngine], location: str, source: str) -> Iterator[tu
         place.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix=prefix, dir=place.parent, ignore_cleanup_errors=True) as folder:
             draft = str(Path(folder) / "new")
-            yield Path(folder), draft
+            try:
+                yield Path(folder), draft
+            except StoreError as error:
+                raise type(error)(str(error).replace(draft, location)) from error
+            if logs := [log.name for log in Path(folder).glob("new-*")]:
+                # SQLite closes in silence if it cannot write its log to its file, and without its log the file is torn.
+                raise OSError(f"SQLite could not finish it, and left {' and '.join(logs)}")
             _refuse_existing(place, witness)  # a crawl may have begun there, and a rename replaces its file
             Path(draft).rename(place)
             new_witness = kind.witness_of(draft)
@@ -186,7 +192,6 @@ _TOOLS = frozenset((SAMPLES, "extractor", "segmenter", "script"))
 class Way(Enum):
     """How a page came over."""
 
-    FEED = "new fingerprint, from the feed"
     TEXT = "new fingerprint, from the text in the state"
     KEPT = "fingerprint kept"
     URL = "known by its URL, judged when it comes again"
@@ -194,81 +199,50 @@ class Way(Enum):
     UNJUDGED = "unjudged, known by its HTML or item"
 
 
-class Migration:
-    """Copies one state into an empty one with another recipe and the same secret."""
+def migrate(
+    old: PageStore, new: PageStore, method: Method, min_letters: int, watch: Watch = unwatched
+) -> dict[Way, int]:
+    """Copy a state into an empty one with another recipe and the same secret; return the number of pages by way."""
+    method = method.with_hashes(new.hashes)
+    is_same_method = fits(
+        *({name: store.recipe[name] for name in store.recipe.keys() - _TOOLS} for store in (old, new))
+    )
+    ways = dict.fromkeys(Way, 0)
 
-    def __init__(self, old: PageStore, new: PageStore, method: Method, min_letters: int) -> None:
-        self._old, self._new = old, new
-        self._method = method.with_hashes(new.hashes)
-        self._min_letters = min_letters
-        recipes = [{name: value for name, value in one.recipe.items() if name not in _TOOLS} for one in (old, new)]
-        #: Whether fingerprints of both can be compared, apart from tools.
-        self.is_same_method = fits(*recipes)
-        #: Pages by way; rows of the feed, and how many belong to a page of the state.
-        self.ways: Counter[Way] = Counter()
-        self.records = self.records_used = 0
-        #: Ids of pages with a row in the feed.
-        self._fed: set[int] = set()
-
-    def take_all(self, watch: Watch = unwatched) -> None:
-        """Bring everything over. Raises StoreError."""
-        kinds = [kind for kind in STATE_ROWS if self.is_same_method or kind.name != "counts"]
-        copy_state(OpenState(self._old), self._new, kinds, self._place, watch, self._old.pages)
-
-    def take_feed(self, pages: Iterable[Page | None]) -> None:
-        """Fingerprint pages that are in a feed; ``None`` is a row without a page."""
-        new = self._new
-        for page in pages:
-            known = new.find(page.url) if page else None
-            self.records += 1
-            if page is None or known is None or known.is_unjudged or not (known.former or known.sketch):
-                continue
-            if not self._is_enough(page):
-                continue
-            self.records_used += 1
-            evidence = new.evidence(known.id)
-            if known.id not in self._fed:
-                self._fed.add(known.id)
-                self.ways[self._way(known, kept_page(known.url, evidence))] -= 1
-                self.ways[Way.FEED] += 1
-            earlier = self._old.record(known.id)
-            has_keys = known.is_original or (earlier is not None and bool(earlier.keys))
-            record = self._fingerprint(known, page, has_keys=has_keys)
-            new.add(record, evidence, replaces=known.id, seen=new.last_seen(known.url))
-
-    def _way(self, record: Record, page: Page | None) -> Way:
-        """Return the way of a page without a feed."""
-        if record.is_unjudged:
-            return Way.UNJUDGED
-        if record.is_light and not record.sketch and not record.former:
-            return Way.COPY
-        if page is not None and self._is_enough(page):
-            return Way.TEXT
-        return Way.KEPT if self.is_same_method and not record.former else Way.URL
-
-    def _place(self, entry: PageEntry) -> PageEntry:
-        """Return a page for the new state."""
+    def convert(entry: PageEntry) -> PageEntry:
         # Its bytes would recognise it as the former tools read it.
         record, page = replace(entry.record, body=0), kept_page(entry.record.url, entry.evidence)
-        way = self._way(record, page)
-        self.ways[way] += 1
-        if way is Way.TEXT and page is not None:
-            record = self._fingerprint(record, page, has_keys=record.is_original or bool(record.keys))
-        elif way is Way.URL:
+        if record.is_unjudged:
+            way = Way.UNJUDGED
+        elif record.is_light and not record.sketch and not record.former:
+            way = Way.COPY
+        elif page is not None and not page.unread and not why_unjudged(page.text, min_letters):
+            way = Way.TEXT
+            record = _fingerprint(record, page, method, new, is_counted=is_same_method)
+        elif is_same_method and not record.former:
+            way = Way.KEPT
+        else:
+            way = Way.URL
             record = replace(record, keys=(), sketch=b"", former=True)
+        ways[way] += 1
         return replace(entry, record=record)
 
-    def _fingerprint(self, record: Record, page: Page, *, has_keys: bool) -> Record:
-        """Return the record with its fingerprint; an original or variant has keys."""
-        made = self._method.for_state(page, self._new.on_site(page.site))
-        keys: tuple[int, ...] = ()
-        if has_keys:
-            overused_keys = candidates(self._method, self._new, made.keys).overused_keys
-            keys = without_overused_keys(made, overused_keys).keys
-            if not self.is_same_method:
-                count_sentences(self._new, record.url, page.site, made, everywhere=record.is_original)
-        keys += (record.original,) if record.leads else ()
-        return replace(record, keys=keys, sketch=made.sketch, former=False)
+    kinds = [kind for kind in STATE_ROWS if is_same_method or kind.name != "counts"]
+    copy_state(OpenState(old), new, kinds, convert, watch, old.pages)
+    return ways
 
-    def _is_enough(self, page: Page) -> bool:
-        return not page.unread and not why_unjudged(page.text, self._min_letters)
+
+def _fingerprint(record: Record, page: Page, method: Method, new: PageStore, *, is_counted: bool) -> Record:
+    """Return the record with its new fingerprint; an original or variant has keys.
+
+    ``is_counted``: whether the new state has the counts of its sentences.
+    """
+    made = method.for_state(page, new.on_site(page.site))
+    keys: tuple[int, ...] = ()
+    if record.is_original or record.keys:
+        overused_keys = candidates(method, new, made.keys).overused_keys
+        keys = without_overused_keys(made, overused_keys).keys
+        if not is_counted:
+            count_sentences(new, record.url, page.site, made, everywhere=record.is_original)
+    keys += (record.original,) if record.leads else ()
+    return replace(record, keys=keys, sketch=made.sketch, former=False)

@@ -267,7 +267,7 @@ def select_unseen(store: PageStore, before: float, watch: Watch = unwatched) -> 
     seen = last_seen(store, found)
     at, there = found.place(found.originals)
     np.maximum.at(seen, at[there], seen[there])  # each by its copies; a copy is nobody's original
-    return select_pages(found, seen < np.uint64(max(before, 0)))
+    return select_pages(found, seen < before)
 
 
 def last_seen(store: PageStore, of: Members) -> Ids:

@@ -56,8 +56,6 @@ def test_no_state_is_made(command: str, tmp_path: Path, monkeypatch: pytest.Monk
         ("forget", [], "exactly one way"),
         ("forget", [PEAR, "--host", "a.example"], "exactly one way"),
         ("forget", ["--host", "a.example", "--before", "1d"], "exactly one way"),
-        ("forget", ["--all", PEAR, "--yes"], "exactly one way"),
-        ("forget", ["--all"], "add --yes"),
         *(
             ("forget", ["--host", host], "--host is")
             for host in ("", " ", "https://a.example/", "a.example/x", "a.example:80", "a b c", "u@a.example")

@@ -73,7 +73,7 @@ def test_a_forgotten_page_is_judged_anew(state: str) -> None:
         ([PEAR, EDITED], (1, 2, 0, 0), {PEAR, EDITED, SAME}),
         ([EDITED, SAME], (0, 0, 2, 0), {EDITED, SAME}),
         ([SHORT], (0, 0, 0, 1), {SHORT}),
-        (["--all", "--yes"], (5, 2, 0, 1), ALL),
+        (["--before", "0d"], (5, 2, 0, 1), ALL),
     ],
 )
 def test_a_copy_goes_alone_and_a_dry_run_counts_the_same(
@@ -91,13 +91,6 @@ def test_a_url_that_is_not_there_is_named_and_the_others_go(sqlite: str, forget:
     assert (found["urls"], found["missing"], found["code"]) == ([SHORT], [f"{BREAD}/"], 1)
     assert left(sqlite) == ALL - {SHORT}
     assert forget("nothing", state=sqlite)["code"] == 1
-
-
-def test_all_pages_go_only_with_a_yes(sqlite: str) -> None:
-    with pytest.raises(SettingsError, match="--yes"):
-        run("forget", "--all", "--store", sqlite)
-    assert run("forget", "--all", "--dry-run", "--store", sqlite) == 0
-    assert left(sqlite) == ALL
 
 
 @pytest.mark.parametrize(

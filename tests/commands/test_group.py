@@ -80,7 +80,7 @@ def test_an_interrupt_ends_it_quietly(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_reader_who_leaves_ends_it_quietly(tmp_path: Path) -> None:
+def test_a_reader_who_leaves_ends_it_quietly_and_a_full_disk_with_a_sentence(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     (tmp_path / "docs.jsonl").write_text("".join(f'{{"id": "{id}", "text": "A bridge."}}\n' for id in "ab"))
@@ -89,6 +89,11 @@ def test_a_reader_who_leaves_ends_it_quietly(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, env=environment(), stdout=writing, stderr=subprocess.PIPE, timeout=60)
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, b"")
+    if Path("/dev/full").exists():
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run(command, cwd=tmp_path, env=environment(), stdout=full, stderr=subprocess.PIPE)
+        said = b"scrapy neardup evaluate: The output cannot be written: [Errno 28] No space left on device. Make room"
+        assert (done.returncode, done.stderr.startswith(said)) == (2, True)
 
 
 @pytest.mark.slow

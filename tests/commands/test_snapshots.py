@@ -128,12 +128,12 @@ LINES = {
     ],
     "migrate": [
         "migrate --store STATE",
-        "migrate --store TEXTS --to sqlite://FOLDER/to.sqlite --from feed.jsonl",
-        "migrate --store TEXTS --to sqlite://FOLDER/too.sqlite --from feed.jsonl --json",
+        "migrate --store TEXTS --to sqlite://FOLDER/to.sqlite",
+        "migrate --store TEXTS --to sqlite://FOLDER/too.sqlite --json",
     ],
     "evaluate": [
         "evaluate texts.jsonl",
-        "evaluate texts.jsonl --pairs gold.jsonl --sweep --method minhash",
+        "evaluate texts.jsonl --pairs gold.jsonl --method minhash",
         "evaluate texts.jsonl --json",
     ],
 }

@@ -13,7 +13,7 @@ import pytest
 from scrapy_neardup.cli import contents
 from scrapy_neardup.errors import NearDupError, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.judge.recipes import decisions_of
-from scrapy_neardup.maintenance.copying import Migration
+from scrapy_neardup.maintenance import copying
 from scrapy_neardup.maintenance.export import ExportFile
 from scrapy_neardup.maintenance.scan import statistics
 from scrapy_neardup.state.evidence import Keep
@@ -193,10 +193,10 @@ def test_a_migration_needs_and_keeps_a_shared_secret(tmp_path: Path) -> None:
     feed.write_text(json.dumps({"url": BREAD, "title": "Sisters buy the bakery", "text": join_text(*BAKERY)}) + "\n")
     given = (str(feed), "-o", out, "--store", url, "--id", "")
     secret = {"NEARDUP_SECRET": "a secret that several states share"}
-    assert run("dedup", *given, **secret) == 0
+    assert run("dedup", *given, **secret, NEARDUP_KEEP="texts") == 0
     with pytest.raises(StoreMismatch, match="NEARDUP_SECRET"):
         run("migrate", "--store", url, NEARDUP_METHOD="nshash")
-    assert run("migrate", "--store", url, "--from", str(feed), NEARDUP_METHOD="nshash", **secret) == 0
+    assert run("migrate", "--store", url, NEARDUP_METHOD="nshash", **secret) == 0
     given = (*given[:4], f"sqlite://{tmp_path}/shared-2.sqlite", *given[5:])
     assert run("dedup", *given, NEARDUP_METHOD="nshash", **secret) == 0
     assert out.read_text() == ""
@@ -210,7 +210,7 @@ def test_a_copy_by_migrate_is_without_the_room_of_forgotten_pages(tmp_path: Path
             store.add(Record(id, f"https://many.example/{id}", id, keys=(id, id + 1), sketch=str(id).encode() * 40))
         store.forget(ids)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(Migration, "take_all", lambda *_: None)
+        patched.setattr(copying, "copy_state", lambda *_: None)
         with pytest.raises(StoreError, match="Only 0 of 8 pages were converted"):
             run("migrate", "--store", url, "--to", to)
     assert not (tmp_path / "small.sqlite").exists()

@@ -12,15 +12,11 @@ from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.statscollectors import StatsCollector
 
-from scrapy_neardup.crawl.notes import Notes, Outage
+from scrapy_neardup.crawl.notes import Notes
 
 
 def notes() -> Notes:
     return Notes(StatsCollector(Crawler(Spider)))
-
-
-def outage(notes: Notes) -> Outage:
-    return Outage(notes, lambda reason: None, "pass")
 
 
 @dataclass(eq=False)

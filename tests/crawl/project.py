@@ -57,6 +57,22 @@ class UntaggableItem(scrapy.Item):
     url = scrapy.Field()
 
 
+@dataclasses.dataclass
+class UnsetItem:
+    """Has no value in a field that its spider forgot."""
+
+    url: str = dataclasses.field(init=False)
+    text: str
+
+
+@dataclasses.dataclass
+class UnreadableItem(UnsetItem):
+    """Its missing field cannot even be asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise ValueError(name)
+
+
 KINDS = {
     "dict": dict,
     "dataclass": DataclassItem,

@@ -25,7 +25,7 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.in_flight import Reservation
 from scrapy_neardup.model import Fingerprint, Kind, Verdict
 from scrapy_neardup.state.record import Record
-from tests.crawl.parts import Exporter, Slot, notes, outage, store
+from tests.crawl.parts import Exporter, Slot, notes, store
 
 SPIDER = Spider("any")
 ENDS: dict[str, End] = {"s": "scraped", "d": "dropped", "f": "failed"}
@@ -34,7 +34,7 @@ ENDS: dict[str, End] = {"s": "scraped", "d": "dropped", "f": "failed"}
 def judged_page(id: int = 7) -> JudgedPage:
     record = Record(id, "http://a.example/", id)
     verdict = Verdict(Kind.UNIQUE, record.url, id)
-    return JudgedPage(verdict, Reservation(verdict, Fingerprint((), b""), record))
+    return JudgedPage(verdict, Reservation(record, Fingerprint((), b"")))
 
 
 @dataclass
@@ -69,8 +69,7 @@ class Desk:
 
     def __init__(self, *slots: Slot, batch: int = 0) -> None:
         self.book, self.exporter, self.notes = Book(), Exporter(list(slots), batch), notes()
-        self.outage = outage(self.notes)
-        self.delivery = Delivery(self.book, self.notes, self.outage, self.exporter.as_scrapys())
+        self.delivery = Delivery(self.book, self.notes, self.exporter.as_scrapys())
         self.page = judged_page()
 
     @property
@@ -160,7 +159,7 @@ def test_a_state_that_fails_is_reported_and_nothing_is_raised(events: str) -> No
     desk.play(events[:-1])
     desk.book.error = StoreError("The disk is full.")
     desk.play(events[-1])
-    assert desk.outage.happened
+    assert desk.notes.state_failed
     assert desk.notes.stats.get_value("neardup/errors") == 1
 
 
@@ -240,7 +239,6 @@ def test_the_pages_of_a_feed_that_fails_stay_unsealed_also_those_of_later_items(
     store(third)
     assert desk.sealed == []
     assert desk.delivery.unstored() == ["mem://bad"]
-    assert len(desk.delivery._waiting) == 0
 
 
 def test_each_batch_seals_its_own_pages_and_the_one_that_fails_is_named() -> None:
@@ -346,7 +344,7 @@ async def test_half_a_line_is_ended_first(
     crawler = Crawler(Spider, {"FEEDS": {f"file://{path}": {"format": "jsonlines", **options}}})
     exporter = FeedExporter.from_crawler(crawler)
     exporter.open_spider(SPIDER)
-    Delivery(Book(), notes(), outage(notes()), exporter).export({"c": 2}, SPIDER)
+    Delivery(Book(), notes(), exporter).export({"c": 2}, SPIDER)
     [slot] = exporter.slots
     slot.finish_exporting()
     await cast(Any, slot.storage.store(cast(Any, slot.file)))

@@ -24,7 +24,8 @@ from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from tests.build import article_text, article_url, make_detector
-from tests.crawl.parts import notes, outage
+from tests.crawl.parts import notes
+from tests.crawl.project import UnreadableItem, UnsetItem
 
 pytestmark = pytest.mark.skipif(
     Version(scrapy.__version__) < Version("2.15"), reason="older versions of Scrapy wait with a reactor alone"
@@ -38,11 +39,10 @@ class Court:
 
     def __init__(self, wait: float = 5.0, *, store: PageStore | None = None, **fields: str) -> None:
         self.notes = notes()
-        self.outage = outage(self.notes)
         self.detector: Detector = make_detector(store or memory_state({}))
         source = PageSource({**DEFAULT_FIELDS, **fields}, READER)
         reader, watch = AsyncPageReader(source, self.notes, risky_pool=None), SiteWatch(self.notes, {})
-        self.judge = Judge(source, reader, self.detector, self.notes, self.outage, watch, wait=wait)
+        self.judge = Judge(source, reader, self.detector, self.notes, watch, wait=wait)
 
     def count(self, stat: str) -> int:
         return int(self.notes.stats.get_value(f"neardup/{stat}", 0))
@@ -310,9 +310,19 @@ def test_after_an_error_of_the_state_or_of_a_method_every_item_passes(
     monkeypatch.setattr(court.detector, "check", fail)
     assert court.kinds(({}, visit(1)), ({}, visit(2))) == [f"unjudged ({reason})"] * 2
     monkeypatch.undo()
-    assert court.outage.happened is (court.kinds(({}, visit(3))) == ["unjudged (store_failed)"])
-    assert court.outage.happened is (reason == "store_failed")
+    assert court.notes.state_failed is (court.kinds(({}, visit(3))) == ["unjudged (store_failed)"])
+    assert court.notes.state_failed is (reason == "store_failed")
     assert (court.count("errors"), caplog.text.count("Traceback")) == (errors, tracebacks)
+
+
+def test_an_item_whose_fields_are_missing_or_cannot_be_read_passes() -> None:
+    court = Court()
+    (first,) = court.pages((UnsetItem(article_text(1)), visit(2)))
+    court.keep(first)
+    assert (first.verdict.headline, first.verdict.url) == ("unique", article_url(2))
+    found = court.kinds((UnsetItem(article_text(1)), visit(3)), (UnreadableItem(article_text(1)), visit(4)))
+    assert found == ["duplicate (identical)", "unjudged (method_failed)"]
+    assert court.count("errors") == 1
 
 
 @pytest.mark.parametrize(

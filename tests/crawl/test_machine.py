@@ -22,7 +22,7 @@ from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.model import Kind
 from scrapy_neardup.state.pages import PageStore
 from tests.build import article_page, article_url, make_detector
-from tests.crawl.parts import Exporter, Slot, notes, outage, store
+from tests.crawl.parts import Exporter, Slot, notes, store
 from tests.faults import lasting_state
 
 FAMILY = VERSION = st.integers(0, 2)
@@ -84,9 +84,8 @@ class Crawls(RuleBasedStateMachine):
         slots = [Slot(), Slot(accepts=lambda name: not str(name).startswith("http://2."))]
         self.exporter = Exporter(slots[: self.many], self.batch)
         self.stored: set[Slot] = set()
-        told = notes()
-        self.outage = outage(told)
-        self.delivery = Delivery(self.detector, told, self.outage, self.exporter.as_scrapys())
+        self.notes = notes()
+        self.delivery = Delivery(self.detector, self.notes, self.exporter.as_scrapys())
 
     # Items.
 
@@ -202,7 +201,7 @@ class Crawls(RuleBasedStateMachine):
     @invariant()
     def what_counts_is_in_the_state(self) -> None:
         self.safe |= {one.url for one in self.crawl.values() if one.kept and one.feeds <= self.stored}
-        assert not self.outage.happened
+        assert not self.notes.state_failed
         assert delivered_to(self.store) == self.counting()
         originals = originals_of(self.store)
         families = [name.rpartition("/")[2] for name in originals]

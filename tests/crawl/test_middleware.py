@@ -19,6 +19,7 @@ from twisted.python.failure import Failure
 from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, visit_of
 from scrapy_neardup.crawl.visits import Tickets, Visit, end_ticket, use_ticket
 from scrapy_neardup.page.source import PageResponse
+from tests.crawl.project import UnreadableItem, UnsetItem
 
 URL = "http://a.example/1"
 
@@ -62,7 +63,7 @@ async def output_of(response: Any, *output: Any) -> list[tuple[Any, Visit | None
             visit = ticket.visit if ticket.visit.served is not None else None
             found.append((one, visit))
             if visit is not None:
-                many = sum(isinstance(one, (dict, Exception)) for one in output)
+                many = sum(one is not None and not isinstance(one, Request) for one in output)
                 assert visit.items.are_several == (many > 1), "it is known whether there might be more"
     except ZeroDivisionError:
         found.append(("failed", None))
@@ -77,10 +78,12 @@ async def test_all_items_of_a_response_share_one_visit_and_requests_have_none() 
     assert visit.items.announced == 2
 
 
-@pytest.mark.parametrize("many", [1, 2, 3])
+@pytest.mark.parametrize("many", [1, 2, 4])
 @pytest.mark.parametrize("fails", [False, True])
-async def test_no_item_is_lost_whether_others_come_or_the_callback_fails(many: int, fails: bool) -> None:
-    items = [{"n": number} for number in range(many)]
+async def test_no_item_is_lost_whether_others_come_or_cannot_be_read_or_the_callback_fails(
+    many: int, fails: bool
+) -> None:
+    items: list[Any] = [{"n": 0}, UnsetItem("One."), UnreadableItem("Two."), {"n": 3}][:many]
     found = await output_of(HtmlResponse(URL, body=b"<p>"), *items, *([ZeroDivisionError()] if fails else []))
     assert [one for one, _ in found] == [*items, *(["failed"] if fails else [])]
 

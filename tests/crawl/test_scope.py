@@ -9,9 +9,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from scrapy.settings import Settings
 
-from scrapy_neardup.cli.opening import find_state, settings_of
+from scrapy_neardup.cli.opening import find_state
 from scrapy_neardup.crawl.state_location import data_directory, state_url, states_there, warn_of_shared_state
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.settings import Config
@@ -137,15 +136,6 @@ def test_a_command_lists_the_states_that_placeholders_have_made(scheme: str, fol
         find_state(None, settings)
     assert all(f"{name}.d/{day}" in str(refused.value) for name, day in (("one", 1), ("two", 2), ("three", 3)))
     assert len(states_there(settings)) == 3
-
-
-def test_a_spider_that_no_project_has_is_known_by_its_name(folder: Path) -> None:
-    for name in ("one", "two"):
-        begin(state_url(config(), named(name)))
-    settings = settings_of(Settings(), "two")
-    assert settings["NEARDUP_STORE"] == state_url(config(), named("two"))
-    with pytest.raises(SettingsError, match="has no site"):
-        settings_of(Settings({"NEARDUP_STORE": "sqlite:///data/%(site)s"}), "two")
 
 
 SPIDER = """

@@ -99,8 +99,7 @@ def test_suspicious_are_drops_that_begin_at_once_or_of_delivered_pages(
 
 def test_a_copy_that_passes_is_no_drop_and_a_page_that_is_not_judged_counts_for_nothing() -> None:
     crawl = Crawl(SiteDrops(SITE, 60, 0))
-    verdict = Verdict(Kind.DUPLICATE, "", 1)
-    passes = Reservation(verdict, Fingerprint((), b""), Record(1, "http://a.example/", 7))
+    passes = Reservation(Record(1, "http://a.example/", 7), Fingerprint((), b""))
     for _ in range(40):
         crawl._see(SITE, Kind.DUPLICATE, Match(7, "http://other.example/", 0.0, 0.9, 0.9), reservation=passes)
         crawl.page(kind=Kind.UNJUDGED)
@@ -164,6 +163,9 @@ def test_what_strangers_post_neither_passes_nor_hides_another_site(
     assert crawl.alarms == {"titles": 3, "jump": 1}
     assert len(caplog.records) == 3, "further sites are only counted"
     assert "scrapy neardup stats" in caplog.messages[-1]
+    for _ in range(20):
+        crawl.page(kind=Kind.MINOR_UPDATE)
+    assert f"20 of 20 known pages of {SITE} differ" in caplog.messages[-1], "such warnings have a limit of their own"
 
 
 def test_tables_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import math
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from threading import Thread
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -13,7 +16,7 @@ import scrapy
 from packaging.version import Version
 
 from scrapy_neardup.crawl import turns
-from scrapy_neardup.crawl.turns import AsyncPageReader, Turn, Turns, make_page_reader
+from scrapy_neardup.crawl.turns import AsyncPageReader, Turn, make_page_reader
 from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import Answer, HtmlReader, PageContent
@@ -27,14 +30,21 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-async def _judged(line: Turns, delays: Sequence[float], begins: Sequence[bool] = ()) -> list[int]:
-    """The pages by their turns in the line, as they are judged; each takes so long to be read."""
+Queue = OrderedDict[Turn, None]
+
+
+def overtaken_in(seconds: float) -> float:
+    """The deadline of a page that a worker begins to read now."""
+    return monotonic() + seconds
+
+
+async def _judged(queue: Queue, delays: Sequence[float], patience: float) -> list[int]:
+    """The pages by their turns, as they are judged; each takes so long to be read."""
     order: list[int] = []
 
     async def one(number: int, turn: Turn, delay: float) -> None:
         try:
-            if not begins or begins[number]:
-                turn.begin()
+            turn.deadline = overtaken_in(patience)
             await asyncio.sleep(delay)
             if delay < 0:
                 raise ValueError
@@ -43,66 +53,44 @@ async def _judged(line: Turns, delays: Sequence[float], begins: Sequence[bool] =
         finally:
             turn.leave()
 
-    tasks = [one(number, line.join(), delay) for number, delay in enumerate(delays)]
+    tasks = [one(number, Turn(queue), delay) for number, delay in enumerate(delays)]
     await asyncio.gather(*tasks, return_exceptions=True)
-    assert len(line) == 0
+    assert len(queue) == 0
     return order
 
 
 @pytest.mark.parametrize(
-    ("patience", "delays", "begins", "order"),
+    ("patience", "delays", "order"),
     [
-        (60.0, [0.2, 0.0, 0.1, 0.05, 0.0], (), [0, 1, 2, 3, 4]),
-        (60.0, [0.2, *[0.0] * 3_000], (), list(range(3_001))),
-        (60.0, [-1, 0.1, -1, 0.0], (), [1, 3]),
-        (0.2, [2.0, 0.1, 0.0, 2.2, 0.0], (), [1, 2, 4, 0, 3]),
-        (0.1, [0.5, 0.0], (False, True), [0, 1]),
+        (60.0, [0.2, 0.0, 0.1, 0.05, 0.0], [0, 1, 2, 3, 4]),
+        (60.0, [0.2, *[0.0] * 3_000], list(range(3_001))),
+        (60.0, [-1, 0.1, -1, 0.0], [1, 3]),
+        (0.2, [2.0, 0.1, 0.0, 2.2, 0.0], [1, 2, 4, 0, 3]),
+        (math.inf, [0.7, 0.0], [0, 1]),
     ],
     ids=[
         "the first is read last",
         "many wait for one",
-        "one that fails leaves the line",
+        "one that fails leaves the queue",
         "one that takes long is overtaken",
         "one that waits for a process is not overtaken",
     ],
 )
 def test_pages_are_judged_in_the_order_in_which_they_came(
-    monkeypatch: pytest.MonkeyPatch, patience: float, delays: list[float], begins: Sequence[bool], order: list[int]
+    patience: float, delays: list[float], order: list[int]
 ) -> None:
-    monkeypatch.setattr(turns, "PATIENCE", patience)
-    assert asyncio.run(_judged(Turns(), delays, begins)) == order
+    assert asyncio.run(_judged(OrderedDict(), delays, patience)) == order
 
 
-@pytest.mark.parametrize("comes_through", [True, False])
-async def test_the_next_one_waits_for_the_item_of_the_one_before_if_that_comes_through_at_once(
-    comes_through: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(turns, "_SOON", 60.0 if comes_through else 0.1)
-    line, settled = Turns(), list[Callable[[], None]]()
-    first, second = line.join(), line.join()
-    first.stay_until(settled.append)
-    first.leave()  # it has nothing more to do, and stays all the same
-    waiting = asyncio.create_task(second.comes())
-    await asyncio.sleep(0.02)
-    assert not waiting.done()
-    if comes_through:
-        settled[0]()
-    await asyncio.wait_for(waiting, 30)
-    second.stay_until(settled.append)
-    second.leave()  # at once, as nobody waits
-    assert (len(line), len(settled)) == (0, 1)
-
-
-def test_one_that_was_read_is_not_overtaken_though_the_loop_was_held_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "PATIENCE", 0.1)
-    line = Turns()
-    first, second = line.join(), line.join()
-    first.begin()
+def test_one_that_was_read_is_not_overtaken_though_the_loop_was_held_up() -> None:
+    queue: Queue = OrderedDict()
+    first, second = Turn(queue), Turn(queue)
+    first.deadline = overtaken_in(0.1)
 
     async def run() -> bool:
         waiting = asyncio.create_task(second.comes())
         await asyncio.sleep(0.02)
-        first.end()  # by a thread, of which the loop will hear
+        first.deadline = math.inf  # a thread sets it, and the loop learns of it later
         await asyncio.sleep(0.4)
         is_waiting = not waiting.done()
         first.leave()
@@ -156,7 +144,7 @@ class Desk:
         return draft
 
     def read(self, html: str = ARTICLE) -> str:
-        page = asyncio.run(self.reader.read(self.draft(html), Turns().join()))
+        page = asyncio.run(self.reader.read(self.draft(html), Turn(OrderedDict())))
         return page.text or page.unread
 
     def count(self, stat: str) -> int:
@@ -191,7 +179,7 @@ def test_a_page_that_a_worker_gives_back_is_read_by_the_worker_for_risky_pages()
 
 def test_risky_pages_are_read_in_the_order_in_which_they_came() -> None:
     page_pool, risky_pool = Pool(), Pool(READ)
-    desk, line = Desk(page_pool, risky_pool), Turns()
+    desk, queue = Desk(page_pool, risky_pool), Queue()
     waiting: list[tuple[PageContent, Future[Answer]]] = []
 
     def submit(content: PageContent, on_start: Callable[[], None]) -> Future[Answer]:
@@ -202,7 +190,7 @@ def test_risky_pages_are_read_in_the_order_in_which_they_came() -> None:
 
     async def run() -> None:
         drafts = [desk.draft(f"{RISKY}{number}", f"{URL}/{number}") for number in range(3)]
-        tasks = [asyncio.create_task(desk.reader.read(draft, line.join())) for draft in drafts]
+        tasks = [asyncio.create_task(desk.reader.read(draft, Turn(queue))) for draft in drafts]
         await asyncio.sleep(0.01)
         for _, future in reversed(waiting):
             future.set_result(None)
@@ -222,10 +210,10 @@ def test_by_default_workers_start_for_a_crawl_that_has_much_to_read() -> None:
 
 def test_if_no_worker_can_start_all_pages_are_read_here_after_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     pool = Pool(NoWorker("too_slow", "the process cannot be started: no memory."))
-    desk, line = Desk(pool), Turns()
+    desk, queue = Desk(pool), Queue()
 
     async def read_two() -> list[str]:
-        reads = await asyncio.gather(*(desk.reader.read(desk.draft(ARTICLE), line.join()) for _ in range(2)))
+        reads = await asyncio.gather(*(desk.reader.read(desk.draft(ARTICLE), Turn(queue)) for _ in range(2)))
         return [page.text for page in reads]
 
     assert asyncio.run(read_two()) == ["here", "here"]

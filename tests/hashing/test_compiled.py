@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(compiled.kernels is None, reason="The compiled m
 KEYED = Keyed(bytes(range(32)))
 KNOWN: Any = compiled.kernels and characters.known_characters()
 CUT: Any = compiled.kernels and compiled.kernels.cut_text(KNOWN, "渡口。", KEYED.secret)[0]
-LEXICON: Any = compiled.kernels and compiled.kernels.lexicon("渡口 1\n", "", 1)
+LEXICON: Any = compiled.kernels and compiled.kernels.lexicon("渡口 1\n".encode(), b"", 1)
 #: A table of four buckets, each a block of its own.
 TABLE = bytearray(4 * (32 + 32 + 8 + 1 + 1))
 #: Characters with a treatment of their own, among all there are, also lone surrogates.
@@ -273,10 +273,10 @@ FORM = tuple(FORMS[0])
 DRAWN = KEYED.drawn
 #: Arguments that each function takes.
 RIGHT: dict[str, tuple[Any, ...]] = {
-    "hash_texts": (KEYED.secret, ["text"]),
+    "hash_texts": (KEYED.secret, [b"text"]),
     "folded": (KNOWN, "text"),
     "letters": (KNOWN, "text"),
-    "lexicon": ("word 1\n", "word 1\n", 2),
+    "lexicon": (b"word 1\n", b"word 1\n", 2),
     "words": (KNOWN, "text", LEXICON, True, 4, True),
     "cut_text": (KNOWN, "text", KEYED.secret),
     "cut_without": (CUT, [1]),
@@ -291,10 +291,11 @@ RIGHT: dict[str, tuple[Any, ...]] = {
 }
 #: Of a function, values that are out of bounds, by the place of the argument.
 WRONG: list[tuple[str, dict[int, Any]]] = [
-    *(("hash_texts", {0: bytes(65)}), ("hash_texts", {1: ["text", None]}), ("cut_text", {2: bytes(65)})),
-    *(("lexicon", {2: -1}), ("lexicon", {1: "word\n"}), ("lexicon", {0: "word 1\nword one\n"})),
-    *(("lexicon", {1: f"word {500 * '1'}"}), ("lexicon", {0: f"{10_000 * 'a'} 1"})),
-    ("lexicon", {1: "".join(f"word {number}\n" for number in range(2**15)), 2: 2**15}),
+    *(("hash_texts", {0: bytes(65)}), ("hash_texts", {1: [b"text", "text"]}), ("cut_text", {2: bytes(65)})),
+    *(("lexicon", {2: -1}), ("lexicon", {1: b"word\n"}), ("lexicon", {0: b"word 1\nword one\n"})),
+    *(("lexicon", {1: b"word %s" % (500 * b"1")}), ("lexicon", {0: b"%s 1" % (10_000 * b"a")})),
+    *(("lexicon", {2: 0}), ("lexicon", {0: b"word 1one\n"}), ("lexicon", {1: b"word 1\n\n"})),
+    ("lexicon", {1: b"".join(b"word %d\n" % number for number in range(2**15)), 2: 2**15}),
     *(("words", {2: KNOWN}), ("words", {4: -1}), ("cut_text", {0: CUT}), ("cut_without", {1: ["text"]})),
     *(("cut_strings", {0: KNOWN}), ("cut_hashes", {0: KNOWN}), ("cut_hashes", {1: -1})),
     *(("cut_sketch", {3: FORM[1:]}), *(("cut_sketch", {3: (*FORM[:n], -1, *FORM[n + 1 :])}) for n in range(11))),

@@ -40,7 +40,7 @@ from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
-from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
+from scrapy_neardup.state.urls import STORES
 from tests.faults import lasting_state
 from tests.judge.model import (
     URLS,
@@ -54,7 +54,6 @@ from tests.judge.model import (
     compared,
     copies_of_each_other,
 )
-from tests.server.redis_server import Server
 from tests.state.clock import HOUR, Clock
 from tests.state.model import small_tables
 from tests.state.test_contract import copy_as_killed
@@ -78,9 +77,8 @@ Told = tuple[object, ...]
 class Side:
     """One store with the detectors of its crawls; memory outlives a kill, too."""
 
-    def __init__(self, scheme: str, root: Path, server: Server | None = None) -> None:
-        self.scheme, self.root, self.server = scheme, root, server
-        self.state = server.new_state() if server is not None else ""
+    def __init__(self, scheme: str, root: Path) -> None:
+        self.scheme, self.root = scheme, root
         self.files: dict[bytes, bytes] = {}
         self.clock = Clock()
         self.detectors: dict[int, Detector] = {}
@@ -93,9 +91,6 @@ class Side:
             patch.setattr("scrapy_neardup.state.records.Clock.now", lambda _: self.clock.now)
             if self.scheme == "memory":
                 self.store: PageStore = lasting_state(self.files)
-            elif self.server is not None:
-                kind, location = parse_url(self.server.url(self.state))
-                self.store = open_at(kind, location, make_method("cascade", {}).recipe())
             else:
                 self.root.mkdir(exist_ok=True)
                 self.store = open_at(STORES[self.scheme], str(self.root / "state"), make_method("cascade", {}).recipe())
@@ -108,11 +103,6 @@ class Side:
     def kill(self) -> None:
         """Go on with what is there now, and not with what a close would make of it."""
         copy = self.root.with_name(self.root.name + "-copy")
-        if self.server is not None:
-            state, self.state = self.state, self.server.new_state()
-            self.server.copy(state, self.state)
-            self.close()
-            return
         if self.scheme == "memory":
             self.files = dict(self.files)
         else:
@@ -157,11 +147,11 @@ class Crawl:
 class Crawls(RuleBasedStateMachine):
     """What two crawls do with a state, in each of the stores at once."""
 
-    def __init__(self, schemes: Sequence[str], root: Path, seen: Counter[str], server: Server | None) -> None:
+    def __init__(self, schemes: Sequence[str], root: Path, seen: Counter[str]) -> None:
         super().__init__()
         self.root, self.seen = root, seen
         root.mkdir()
-        self.sides = [Side(one, root / one, server if one in SERVERS else None) for one in schemes]
+        self.sides = [Side(one, root / one) for one in schemes]
         self.model = State()
         #: By URL the page that is there for good, whatever is killed: told of apart from the model.
         self.safe: dict[str, int] = {}
@@ -219,12 +209,8 @@ class Crawls(RuleBasedStateMachine):
             self.says_what_the_model_says()
 
     def comes_at(self, at: int, url: str, text: Text, item: str) -> None:
-        if self.judge(at, url, text) and self.arrives(item):
+        if self.judge(at, url, text) and item != "coming":
             self.settle(self.model.coming[url], through=True, sealed=item == "sealed")
-
-    def arrives(self, item: str) -> bool:
-        """Whether an item is there at once: where a server knows what is on its way a detector by itself does not."""
-        return item != "coming" or any(side.server for side in self.sides)
 
     @precondition(lambda self: self.model.pages)
     @rule(at=CRAWL, which=st.integers(0, 9), text=TEXTS, change=st.sampled_from(["nothing", "text", "url"]), item=ITEMS)
@@ -317,7 +303,6 @@ class Crawls(RuleBasedStateMachine):
             assert verdict.id == kept
             before = self.model.pages[kept]
             if dropped and not (before.is_original or before.delivered):
-                self.seen["returns"] += not self.model.copied(url, text, self.crawls[at].policy)
                 self.model.pages[kept] = replace(before, dropped=dropped)
             self.model.see(kept, group)
             return False
@@ -385,27 +370,11 @@ class Crawls(RuleBasedStateMachine):
         """One that this crawl committed, sealed or not; taken back once more it stays gone."""
         committed = self.crawls[at].committed
         if which < len(committed):
-            self.roll_back(at, committed[-1 - which])
-
-    @precondition(lambda self: self.model.newest)
-    @rule(at=CRAWL, which=st.integers(0, 4), one=TEXTS, other=TEXTS, item=ITEMS)
-    def a_page_changes_twice_and_the_first_change_is_taken_back(
-        self, at: int, which: int, one: Text, other: Text, item: str
-    ) -> None:
-        """While the second is on its way, and so names what is gone by then."""
-        url = list(self.model.newest)[which % len(self.model.newest)]
-        self.comes_at(at, url, one, "through")
-        if (id := self.model.newest.get(url, 0)) in self.crawls[at].committed:
-            passes = self.judge(at, url, other)
-            self.roll_back(at, id)
-            if passes and self.arrives(item):
-                self.settle(self.model.coming[url], through=True, sealed=item == "sealed")
-
-    def roll_back(self, at: int, id: int) -> None:
-        for side in self.sides:
-            side.detectors[at].roll_back(id)
-        self.model.roll_back(id)
-        self.safe = {url: safe for url, safe in self.safe.items() if safe != id}
+            id = committed[-1 - which]
+            for side in self.sides:
+                side.detectors[at].roll_back(id)
+            self.model.roll_back(id)
+            self.safe = {url: safe for url, safe in self.safe.items() if safe != id}
 
     @rule(at=CRAWL, of=st.lists(st.booleans(), max_size=5))
     def a_feed_is_stored(self, at: int, of: list[bool]) -> None:
@@ -475,19 +444,6 @@ class Crawls(RuleBasedStateMachine):
 
     @rule(url=st.sampled_from(URLS))
     def a_site_is_forgotten(self, url: str) -> None:
-        self.forget_site(url)
-
-    @rule(at=CRAWL, urls=st.permutations(URLS), family=st.integers(0, 1))
-    def a_variant_is_forgotten_and_the_copy_that_it_found_comes_again(
-        self, at: int, urls: list[str], family: int
-    ) -> None:
-        versions = (Version.FIRST, Version.VARIANT, Version.FURTHER)
-        for url, version in zip(urls, versions, strict=False):
-            self.comes_at(at, url, Text(family, version), "sealed")
-        self.forget_site(urls[1])
-        self.comes_at(0, urls[2], Text(family, Version.FURTHER), "sealed")
-
-    def forget_site(self, url: str) -> None:
         """While no crawl is under way; with its originals go their copies."""
         self.close_and_open(Policy())
         host = of_host(url.removeprefix("http://").rstrip("/"))
@@ -620,12 +576,12 @@ class Crawls(RuleBasedStateMachine):
         shutil.rmtree(self.root)
 
 
-def walk(schemes: Sequence[str], directory: Path, examples: int, server: Server | None = None) -> Counter[str]:
+def walk(schemes: Sequence[str], directory: Path, examples: int) -> Counter[str]:
     """Returns how often each verdict came."""
     if "leveldb" in schemes and find_spec("plyvel") is None:
         pytest.skip("plyvel is not installed, so there is no LevelDB")
     number, seen = count(), Counter[str]()
-    made: Callable[[], Crawls] = lambda: Crawls(schemes, directory / str(next(number)), seen, server)  # noqa: E731
+    made: Callable[[], Crawls] = lambda: Crawls(schemes, directory / str(next(number)), seen)  # noqa: E731
     with small_tables():
         run_state_machine_as_test(
             made,  # type: ignore[arg-type]  # a function that makes one will do, says its documentation
@@ -669,12 +625,6 @@ def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(tmp
 
 
 @pytest.mark.soak
-@pytest.mark.timeout(3600)
-def test_on_a_server_they_do_as_well(tmp_path: Path, redis_server: Server) -> None:
-    assert walk(["memory", "unix"], tmp_path, 30, redis_server)["unique"] > 0
-
-
-@pytest.mark.soak
 @pytest.mark.timeout(6 * 3600)
 @pytest.mark.parametrize("scheme", STORES)
 def test_crawls_in_a_great_many_orders_leave_and_say_what_the_model_does(scheme: str, tmp_path: Path) -> None:
@@ -684,4 +634,3 @@ def test_crawls_in_a_great_many_orders_leave_and_say_what_the_model_does(scheme:
         (tmp_path / str(part)).mkdir()
         seen += walk([scheme], tmp_path / str(part), 1000)
     assert {f"as {role.value}" for role in Role} <= seen.keys(), seen
-    assert seen["returns"]

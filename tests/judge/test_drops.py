@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.inspect.pages import Dropped, dropped, originals_of
+from scrapy_neardup.inspect.pages import Dropped, dropped
 from scrapy_neardup.judge import drops
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.base import Changes
@@ -19,9 +19,7 @@ from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.urls import STORES
 from tests.build import answer, kind, make_detector, page, story
-from tests.faults import lasting_state
 
 TEXT = story(1, 40)
 FIRST = page("first", TEXT, "标题甲", site="a.example")
@@ -68,17 +66,6 @@ def test_each_crawl_lists_its_drops_also_those_of_an_earlier_crawl(store: PageSt
     assert is_sound(store)
 
 
-def test_a_delivered_page_that_became_a_copy_is_listed_with_its_original(store: PageStore) -> None:
-    detector = crawl(store)
-    answer(detector, FIRST)
-    answer(detector, SECOND)
-    assert kind(detector, replace(SECOND, text=COPY.text)) is Kind.DUPLICATE
-    assert [about(one)[:2] for one in dropped(store)] == [(SECOND.url, FIRST.url)]
-    known = [record for url in (SECOND.url, FIRST.url) if (record := store.find(url))]
-    assert known[0].is_original
-    assert [found and found.url for found in originals_of(store, known)] == [FIRST.url, None]
-
-
 def test_a_copy_and_its_drop_are_written_in_one_batch(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     detector = crawl(store)
     answer(detector, FIRST)
@@ -96,15 +83,9 @@ def test_a_copy_and_its_drop_are_written_in_one_batch(store: PageStore, monkeypa
     assert writes == [{b"u", b"d"}, {b"u", b"d", b"r", b"e"}]
 
 
-@pytest.mark.parametrize("scheme", ["sqlite", "leveldb", "memory"])
-def test_the_oldest_of_too_many_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
-    if scheme == "leveldb":
-        pytest.importorskip("plyvel")
+def test_the_oldest_of_too_many_go(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drops, "_MOST", 7)
     monkeypatch.setattr(drops, "_STEP", 3)
-    location = str(tmp_path / "state")
-    store: PageStore = lasting_state({}) if scheme == "memory" else open_at(STORES[scheme], location, {})
-    monkeypatch.setattr(store, "is_persistent", True)
     one, other = crawl(store), crawl(store)
     answer(one, FIRST)
     urls = [f"http://{number}.example/" for number in range(25)]
@@ -114,11 +95,3 @@ def test_the_oldest_of_too_many_go(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     left = [found.record.url for found in dropped(store) if found.record]
     assert left[-3:] == urls[-6::2][-3:], "of two crawls those of the later one stay longer"
     assert is_sound(store)
-    for detector in (one, other):
-        detector.seal()
-        detector.end()
-    store.close()
-    if scheme != "memory":
-        again = open_at(STORES[scheme], location, {})
-        assert [found.record.url for found in dropped(again) if found.record] == left
-        again.close()

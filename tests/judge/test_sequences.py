@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.in_flight import Blocked, Reservation
+from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
 from scrapy_neardup.judge.manual_verdicts import (
     ManualKind,
     ManualVerdict,
@@ -29,7 +29,7 @@ from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
-from tests.build import answer, find_record, make_detector, page, reserve, story
+from tests.build import answer, find_record, make_detector, page, story
 
 TEXT, OTHER = story(1, 40), story(2, 40)
 TEXTS = {
@@ -194,6 +194,9 @@ whatever counts as a copy
     FIRST unique; also_copies excerpt; LONGER unique; FIRST+ updated; FIRST++ updated; FIRST++ unchanged first
 and whichever page is preferred
     FIRST unique; policy longer; LONGER unique; FIRST+ updated; policy longest; FIRST++ updated; FIRST++ unchanged first
+a version whose earlier one is withdrawn while it is in flight takes its place
+    FIRST unique; FIRST+ updated; reserve FIRST++ updated; withdraw FIRST; commit FIRST++; FIRST++ unchanged first;
+    COPY duplicate first
 a page elsewhere that takes over each version drops no later one
     FIRST unique; LONGER unique; FIRST+ updated; LONGER+ updated; FIRST++ updated; LONGER++ updated; FIRST+++ updated
 an old page that takes over an article is newer than the article
@@ -264,11 +267,15 @@ def test_verdicts(name: str) -> None:
     for step in map(str.split, SEQUENCES[name].split(";")):
         what, expected = step[0], " ".join(step[1:])
         if what in ("commit", "lose", "withdraw"):
-            settle(detector, what, in_flight.pop(step[1], None), PAGES[step[1]])
+            settle(detector, what, in_flight.pop(step[1], None), find_page(step[1]))
             continue
         if what == "reserve":
-            in_flight[step[1]] = reserve(detector, find_page(step[1]))
-            assert outcome(in_flight[step[1]].verdict) == " ".join(step[2:]), step
+            ruled = detector.check(find_page(step[1]))
+            assert isinstance(ruled, Ruled)
+            assert ruled.reservation is not None
+            assert outcome(ruled.verdict) == " ".join(step[2:]), step
+            in_flight[step[1]] = ruled.reservation
+            groups.pop(site_of(ruled.verdict.url).removesuffix(".example"), None)
             continue
         if what.islower():
             do(store, what, step[1:], settings)

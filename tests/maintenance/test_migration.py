@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -34,7 +34,6 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import existing_states, parse_url
 from tests.build import (
-    BAKERY,
     BREAD,
     KINDS,
     PAGES,
@@ -220,36 +219,6 @@ def test_without_texts_pages_pass_once_as_updated(state: str, settings: dict[str
     assert delivered(crawl(new, **settings)) == []
 
 
-def test_pages_of_a_feed_are_found_by_url(tmp_path: Path, sqlite: str, invoke: Invoke) -> None:
-    feed = tmp_path / "feed.jsonl"
-    rows = [{"url": url, "title": title, "text": body} for url, title, body in PAGES]
-    rows += [
-        {"url": PEAR, "title": "秋月梨早熟", "text": join_text(*PEARS)},
-        {"url": "https://nobody.example/", "text": "x"},
-    ]
-    rows += [{"title": "no url", "text": join_text(*PEARS)}, {"url": BREAD}]
-    feed.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    found = invoke("migrate", "--store", sqlite, "--from", feed, "--json", **MINHASH).data
-    assert found["pages"] == {"feed": 6, "text": 0, "kept": 0, "url": 0, "copy": 1, "unjudged": 1}
-    assert (found["records"], found["records_used"]) == (len(rows), 7)
-    new = state_url("sqlite", Path(found["store"]))
-    assert is_whole(new, **MINHASH)
-    assert crawl(new, [COPY], **MINHASH)[0].headline == "duplicate (identical)"
-    assert delivered(crawl(new, **MINHASH)) == []
-
-
-def test_a_feed_of_html_and_one_that_comes_later(tmp_path: Path, sqlite: str, migrate: Migrate) -> None:
-    """Pages that were known by their URL are filled in by a second call."""
-    _, new = migrate(sqlite, **MINHASH)
-    body = "".join(f"<p>{one}.</p>" for one in BAKERY)
-    feed = tmp_path / "pages.csv"
-    feed.write_text(f'link,page\n{BREAD},"<title>Sisters buy the bakery</title>{body}"\n', encoding="utf-8")
-    pages, newer = migrate(new, "--from", feed, NEARDUP_FIELDS={"url": "link", "html": "page"}, **MINHASH)
-    assert pages == {"feed": 1, "url": 5, "copy": 1, "unjudged": 1}
-    said = {verdict.url: verdict.headline for verdict in crawl(newer, **MINHASH)}
-    assert (said[BREAD], said[PEAR], said[SAME]) == ("unchanged", "updated", "duplicate (identical)")
-
-
 @pytest.fixture
 def other_reader(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another version of the extractor, which reads the test samples differently."""
@@ -351,6 +320,25 @@ def test_a_state_that_a_crawl_began_meanwhile_is_not_replaced(
         run("migrate", "--store", sqlite, "--to", there, **MINHASH)
     with opened(there, **MINHASH) as store:
         assert [one.url for one in store.records()] == [PAGES[0][0]]
+
+
+def test_a_new_state_whose_log_is_not_in_its_file_is_not_used(
+    sqlite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that is full when SQLite closes leaves the log beside the file, as a reader does here."""
+    new, real, readers = tmp_path / "new.sqlite", copying.copy_state, []
+
+    def copy_state(source: Any, store: PageStore, *arguments: Any) -> Any:
+        readers.append(sqlite3.connect(store.location))
+        readers[0].execute("BEGIN")
+        readers[0].execute("SELECT * FROM kv").fetchone()
+        return real(source, store, *arguments)
+
+    monkeypatch.setattr(copying, "copy_state", copy_state)
+    with pytest.raises(StoreError, match=r"new\.sqlite cannot be made: .*new-wal.* make room"):
+        run("migrate", "--store", sqlite, "--to", state_url("sqlite", new), **MINHASH)
+    readers[0].close()
+    assert not list(tmp_path.glob("*new*"))
 
 
 def test_a_migration_that_was_killed_is_named_by_the_next_one(sqlite: str, migrate: Migrate) -> None:
