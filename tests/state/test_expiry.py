@@ -220,7 +220,7 @@ def test_a_page_that_waits_twice_goes_once(store: PageStore, clock: Clock) -> No
     clock.now += 48 * HOUR
     assert steps(store, DAY) == 1
     assert known(store) == []
-    assert store.count_rows(layout.QUEUE) == 0
+    assert store.kv.count(layout.QUEUE) == 0
 
 
 @pytest.mark.parametrize("bounds", [DAY, Bounds(max_pages=10), Bounds(24 * HOUR, 10)])
@@ -301,7 +301,7 @@ def test_what_is_said_of_the_hands_must_be_what_was_written(lasting: Place, cloc
     put(store, 1)
     clock.now += 48 * HOUR
     assert steps(store, DAY) == 1
-    packed = store.value(FRONTIER)
+    packed = store.kv.get(FRONTIER)
     assert packed is not None
     store.write(Changes({FRONTIER: packed[:-1]}))
     with pytest.raises(StoreDamaged, match="frontier of its expiry"):
@@ -314,5 +314,5 @@ def test_without_bounds_nothing_is_written_and_nothing_goes(place: Place, clock:
         put(store, number)
     clock.now += 10**8
     assert steps(store, Bounds()) == 0
-    assert store.value(FRONTIER) is None
+    assert store.kv.get(FRONTIER) is None
     assert len(known(store)) == 20
