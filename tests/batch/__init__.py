@@ -49,7 +49,7 @@ class InlineRunner(LocalRunner):
         for stretch in stretches:
             self._end()
             read_stretch(self._run, stretch)
-        yield from sorted(self._run.folder.glob("pages/[0-9]*.parquet"))
+        yield from sorted(self._run.folder.glob("pages/[0-9]*.arrow"))
 
     def _judge(self, part: ArchivePart, earlier: Sequence[ArchivePart]) -> None:
         self._end()
@@ -88,7 +88,7 @@ def judge_in_order(
 
 
 def make_run(folder: Path, inputs: Sequence[str], pages: int, previous: BatchRun | None = None) -> BatchRun:
-    return BatchRun(folder, OPTIONS, inputs, previous, pages=pages)
+    return BatchRun(folder, OPTIONS, inputs, previous, pages=pages, strides=2)
 
 
 def verdicts_of(run: BatchRun) -> list[dict[str, Any]]:

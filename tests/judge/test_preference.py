@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.judge.policy import KeepPolicy
-from scrapy_neardup.maintenance.export import OpenState
 from scrapy_neardup.maintenance.merge import merge
+from scrapy_neardup.maintenance.source import OpenState
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page
