@@ -68,7 +68,7 @@ class OpenState:
         try:
             return read_counts(self.rows(b"b"))
         except ValueError as error:
-            raise self.store.damaged(str(error)) from None
+            raise self.store.kv.damaged(str(error)) from None
 
     def pages(self) -> Iterator[PageEntry]:
         """Yield the current pages by id."""
