@@ -538,26 +538,3 @@ async def pages_of(location: str) -> int:
     finally:
         await link.close()
         connection.close()
-
-
-async def test_what_a_loop_sends_is_sent_again(tmp_path: Path) -> None:
-    """To a server that takes programs and never answers."""
-    taken: list[bytes] = []
-
-    async def deaf(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while said := await reader.read(100_000):
-            if b"EVALSHA" in said:
-                taken.append(said)
-                break
-            writer.write(b"+PONG\r\n" if b"PING" in said else b"+OK\r\n" * said.count(b"*"))
-        writer.close()
-
-    async with await asyncio.start_unix_server(deaf, tmp_path / "s"):
-        connection = await asyncio.to_thread(Link, f"unix://{tmp_path}/s?db=0&state=a")
-        link = AsyncLink(connection)
-        with pytest.raises(StoreError, match="does not answer"):
-            await link.run(connection.program())
-        assert len(taken) == 1 + 3
-        await link.close()
-        connection.close()
-        await asyncio.sleep(0.05)  # the server's side closes too
