@@ -24,7 +24,6 @@ from scrapy_neardup.maintenance.copying import export
 from scrapy_neardup.maintenance.merge import merge
 from scrapy_neardup.maintenance.source import OpenState, check_recipes
 from scrapy_neardup.methods import Method
-from scrapy_neardup.report.words import format_size
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import PARAMETERS, is_method_of
@@ -45,15 +44,13 @@ examples:
 """,
 )
 def export_command(arguments: argparse.Namespace, config: Config) -> int:
-    """Make the copy, and print its size."""
-    kind, place = locate_new_state(arguments.output)
+    """Make the copy, and print the number of its pages."""
+    target = locate_new_state(arguments.output)
     with snapshot_state(arguments.store, config) as store:
-        pages = export(store, (kind, place), progress)
+        pages = export(store, target, progress)
         unsealed = store.pages - pages
-    with snapshot_state(kind.url(place), config) as copy:
-        size = format_size(copy.size())
     left_out = f"; {unsealed:,} unsealed, left out" if unsealed else ""
-    write(f"{place}: {format_count(pages, 'page')} in {size}{left_out}\n")
+    write(f"{target[1]}: {format_count(pages, 'page')}{left_out}\n")
     return 0
 
 
