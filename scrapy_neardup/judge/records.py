@@ -33,11 +33,11 @@ _PAUSE = 1.0
 
 
 #: Judges a page, which counts from then on. Raises StoreError.
-Judge = Callable[[Page], Verdict]
+JudgeNow = Callable[[Page], Verdict]
 
 
 @contextmanager
-def open_judge(detector: Detector, wait: float, *, sealed: bool = False) -> Iterator[Judge]:
+def open_judge(detector: Detector, wait: float, *, sealed: bool = False) -> Iterator[JudgeNow]:
     """Yield the judge for the state of a detector; leave it before the state is closed.
 
     ``wait``: as NEARDUP_WAIT. ``sealed``: whether each page is permanent at once.
@@ -174,7 +174,7 @@ class Batch:
     Two records with one name are versions of one page, not copies.
     """
 
-    def __init__(self, detector: Detector, judge: Judge, source: PageSource, id_field: str = "") -> None:
+    def __init__(self, detector: Detector, judge: JudgeNow, source: PageSource, id_field: str = "") -> None:
         """``judge``: of the same ``detector``. A ``source`` without ``bodies`` also reads records with known bytes.
 
         ``id_field``: see ``RecordReader``.
