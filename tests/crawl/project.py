@@ -267,27 +267,18 @@ class Fate:
 
 
 class Batch:
-    """A later pipeline that holds items until it has ten of them, or the spider has nothing else to do."""
+    """A later pipeline that holds items until it has six of them."""
 
     def __init__(self) -> None:
-        self.held: list[asyncio.Future[None]] = []
+        self.held = 0
+        self.is_full = asyncio.Event()
 
     async def process_item(self, item: Any) -> Any:
-        mine = asyncio.get_running_loop().create_future()
-        self.held.append(mine)
-        if len(self.held) >= 10:
-            self.release()
-        try:
-            await asyncio.wait_for(asyncio.shield(mine), 4)
-        except asyncio.TimeoutError:
-            self.release()
+        self.held += 1
+        if self.held == 6:
+            self.is_full.set()
+        await self.is_full.wait()
         return item
-
-    def release(self) -> None:
-        held, self.held = self.held, []
-        for one in held:
-            if not one.done():
-                one.set_result(None)
 
 
 class Kill:
