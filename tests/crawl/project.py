@@ -151,11 +151,9 @@ class ManyItemsSpider(PathSpider):
 class SectionSpider(PathSpider):
     """Yields the rows of a section page, with no more than they hold."""
 
-    fields: dict[str, str] = {}  # noqa: RUF012 - a spider's argument
-
     def parse(self, response: Any, kind: str) -> Any:
         for headline in response.css("h2::text").getall():
-            yield {"headline": headline, **{name: value.format(response) for name, value in self.fields.items()}}
+            yield {"headline": headline}
 
 
 class RecordsSpider(PathSpider):
