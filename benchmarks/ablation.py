@@ -114,6 +114,9 @@ class ComparingCascade(Cascade):
         self._names: dict[bytes, str] = {}
         self._page = ""
         self.originals: dict[str, dict[str, str]] = {one.name: {} for one in variants}
+        #: The same by the verdicts, which a variant that only compares two pages does not know: a page that copies a
+        #: copy is not always a copy of its original.
+        self.verdicts: dict[str, str] = {}
         #: Features of the score, where it decided, by pair.
         self.scored: dict[tuple[str, str], list[float]] = {}
 
@@ -206,8 +209,9 @@ def compare_variants(corpora: list[Corpus], variants: list[Variant]) -> dict[str
     for corpus in corpora:
         found[corpus.name] = method = ComparingCascade(variants)
         with open_empty_store(method) as store:
-            for _ in replay(corpus.documents, make_judge(method, store)):
-                pass
+            for page, verdict in replay(corpus.documents, make_judge(method, store)):
+                if verdict.match is not None and verdict.is_copy:
+                    method.verdicts[page.url] = verdict.match.url
     return found
 
 
@@ -292,7 +296,7 @@ def print_fit(corpora: list[Corpus], found: Mapping[str, ComparingCascade]) -> N
         fitted = fit(np.concatenate([one[0] for one in others]), np.concatenate([one[1] for one in others]))
         by_present = rows @ present >= p.base
         by_fitted = np.column_stack((rows, np.ones(len(rows)))) @ fitted >= 0
-        agreed = len(_agreed(labels[name], found[name].originals["today"]))
+        agreed = len(_agreed(labels[name], found[name].verdicts))
         gained = int((by_fitted == copies).sum()) - int((by_present == copies).sum())
         line = [len(labels[name]), len(rows), agreed, agreed + gained]
         sums += line

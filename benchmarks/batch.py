@@ -131,7 +131,17 @@ def run_rival(rival: str, source: Path, folder: Path, workers: int) -> int | Non
     """Run a rival in this process; returns how many texts it drops, if that is known."""
     if rival in ("batch", "spark"):
         runner = "local" if rival == "batch" else rival
-        command = ["scrapy", "neardup", "batch", str(source), "-o", str(folder / "verdicts.parquet"), "--json"]
+        command = [
+            sys.executable,
+            "-m",
+            "scrapy",
+            "neardup",
+            "batch",
+            str(source),
+            "-o",
+            str(folder / "verdicts.parquet"),
+            "--json",
+        ]
         options = ["-s", f"NEARDUP_WORKERS={workers}", "--memory", "2GB", "--runner", runner]
         done = subprocess.run([*command, *options], check=True, stdout=subprocess.PIPE)
         verdicts: dict[str, int] = json.loads(done.stdout)["verdicts"]

@@ -90,7 +90,7 @@ def _choice(*choices: str) -> Reader:
 def _number(low: float, high: float, kind: type[float] | type[int] = float) -> Reader:
     def read(name: str, value: Any) -> float:
         try:
-            found = float(value)
+            found = float("nan") if isinstance(value, bool) else float(value)  # True is no limit of 1
         except (TypeError, ValueError, OverflowError):
             found = float("nan")
         if not low <= found <= high:

@@ -154,7 +154,7 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
         (["https://a.example/", 7], "a list of hosts"),
     ],
     "NEARDUP_TTL": [(0, "'90d'"), ("0d", "from 1 second"), ("101000w", "100 years"), ("90 days", "'90d'")],
-    "NEARDUP_MAX_PAGES": [(0, "from 1 to"), ("many", "from 1 to")],
+    "NEARDUP_MAX_PAGES": [(0, "from 1 to"), ("many", "from 1 to"), (True, "from 1 to")],
     "NEARDUP_COMMIT": [("page", "one of: feed, item")],
     "NEARDUP_OVERWRITTEN": [("forget", "one of: warn, known")],
     "NEARDUP_WAIT": [(-0.1, "from 0 to 3600"), ("nan", "from 0 to 3600")],

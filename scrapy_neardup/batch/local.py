@@ -19,12 +19,18 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from scrapy_neardup.batch.pages import read_stretch
 from scrapy_neardup.batch.part import PartPages, judge_part
-from scrapy_neardup.batch.rows import ASKED, ROWS, Asked, answer, make_rows, matching, named_ranks
-from scrapy_neardup.batch.runs import ArchivePart, BatchOptions, BatchRun
+from scrapy_neardup.batch.rows import (
+    ASKED,
+    Asked,
+    answer,
+    make_rows,
+    matching,
+    named_ranks,
+)
+from scrapy_neardup.batch.runs import ArchivePart, BatchOptions, BatchRun, count_pages
 from scrapy_neardup.errors import NearDupError
 
 #: Bytes that a process takes, and bytes for each page of a part that it judges.
@@ -36,11 +42,12 @@ _LEAST_PAGES = 1000
 def plan(memory: int, processes: int, judges: int = 1) -> tuple[int, int]:
     """Return how many processes can read within so many bytes, and how many pages a part then has.
 
-    ``judges``: how many parts are judged at once. Raises NearDupError if the memory is too little.
+    One process more judges, and waits for the readers while they are slower. ``judges``: how many parts are judged at
+    once. Raises NearDupError if the memory is too little.
     """
     if memory < 3 * _PROCESS:
         raise NearDupError(f"--memory is too little. Give {3 * _PROCESS // 10**6}MB or more.")
-    readers = max(1, min(processes - 1, memory // _PROCESS - 2))
+    readers = max(1, min(processes, memory // _PROCESS - 2))
     free = memory - readers * _PROCESS
     return readers, max(_LEAST_PAGES, (free // judges - _PROCESS) // _PAGE)
 
@@ -71,7 +78,7 @@ class LocalRunner:
             for part in run.group(files):
                 self._judge(part, earlier)
                 earlier.append(part)
-                pages += sum(pq.read_metadata(file).num_rows for file in part.files)
+                pages += sum(map(count_pages, part.files))
                 self._inform(f"{pages:,} pages judged")
 
     def _files(self) -> Generator[Path]:
@@ -160,7 +167,7 @@ def judge_if_new(
 
 def _answers(asked: Asked, parts: Sequence[ArchivePart], common: int) -> pa.Table:
     """Return the answers of these parts to the questions of the next one."""
-    rows = [ROWS.empty_table()]
+    rows = list[pa.Table]()
     for topic, hashes in asked.items():
         rows += [matching(part.rows_of(topic), hashes) for part in parts if len(hashes)]
         rows.append(make_rows(topic, len(parts), hashes))

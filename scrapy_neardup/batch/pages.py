@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import fields
-from itertools import chain, groupby
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from scrapy_neardup.atomic import replace_file
-from scrapy_neardup.batch.runs import BatchOptions, BatchRun, Stretch, rank_of
+from scrapy_neardup.batch.runs import BatchOptions, BatchRun, Stretch, new_arrow, rank_of
 from scrapy_neardup.errors import NearDupError, PageError
 from scrapy_neardup.files import Entry, InputRecord, Malformed, Skipped, read_input
 from scrapy_neardup.judge.records import RecordReader
@@ -45,14 +44,20 @@ PAGES = pa.schema(
 #: The strings of a page with a column each, and the other fields, without those that records lack.
 _STRINGS = ("url", "reader", "site", "canonical", "text")
 _OTHERS = [one.name for one in fields(Page) if one.name not in (*_STRINGS, "html", "row", "body", "letters")]
+#: Pages of a batch in a file.
+_BATCH = 1000
 _NOTHING = Fingerprint((), b"")
 
 
 def read_stretch(run: BatchRun, stretch: Stretch) -> int:
     """Read every ``run.strides``-th file of pages of an input; return how many records these are."""
     skipped, size, count = Counter[str](), run.records_of_file, 0
-    numbered = enumerate(_entries(stretch.name, run.options.format))
-    own = ((number, entry) for number, entry in numbered if number // size % run.strides == stretch.stride)
+
+    def is_own(number: int) -> bool:
+        return number // size % run.strides == stretch.stride
+
+    numbered = enumerate(_entries(stretch.name, run.options.format, is_own))
+    own = ((number, entry) for number, entry in numbered if is_own(number))
     with closing(PageTabulator(run.options)) as reader:
         for group, members in groupby(own, lambda one: one[0] // size):
             malformed = list[Malformed]()
@@ -65,19 +70,18 @@ def read_stretch(run: BatchRun, stretch: Stretch) -> int:
                 else:
                     malformed.append(entry)
             path = run.pages_file(stretch.input, group)
-            with replace_file(path) as draft:
-                # Texts differ, and nobody looks for one.
-                pq.write_table(reader.take(), draft, compression="zstd", use_dictionary=False, write_statistics=False)
+            with new_arrow(path, PAGES) as writer:
+                writer.write_table(reader.take(), _BATCH)
             _write_rejects(path.with_suffix(".rejects"), malformed)
     with replace_file(run.marker(stretch)) as draft:
         draft.write_text(json.dumps({"records": count, "skipped": skipped}))
     return count
 
 
-def _entries(name: str, format: str) -> Iterator[InputRecord]:
+def _entries(name: str, format: str, is_wanted: Callable[[int], bool]) -> Iterator[InputRecord]:
     """Yield the records of an input. If its rest cannot be read, as in a damaged archive, the last one is malformed."""
     try:
-        yield from read_input(name, format)
+        yield from read_input(name, format, is_wanted)
     except NearDupError as error:
         yield Malformed(name, 0, "", str(error))
 
@@ -122,7 +126,7 @@ class PageTabulator:
         """Return the pages that were read, as PAGES, and forget them."""
         columns = zip(*self._rows, strict=True) if self._rows else [()] * len(PAGES)
         self._rows = []
-        return pa.table([_column(list(one), field.type) for one, field in zip(columns, PAGES, strict=True)], PAGES)
+        return pa.table([_column(one, field.type) for one, field in zip(columns, PAGES, strict=True)], PAGES)
 
     def read(self, rank: int, entry: Entry) -> None:
         """Read the page of a record."""
@@ -147,12 +151,14 @@ class PageTabulator:
         self._rows.append((rank, *encoded, page.html, of.keys, made and made.sketch, of.sentences, of.own))
 
 
-def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
+def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Return a column; lists come as arrays or tuples."""
     if not pa.types.is_list(kind):
         return pa.array(values, kind)
     starts = np.cumsum([0, *map(len, values)], dtype=np.int32)
-    joined = np.fromiter(chain.from_iterable(values), np.uint64, starts[-1])  # faster than lists of Arrow
-    return pa.ListArray.from_arrays(pa.array(starts), pa.array(joined).cast(kind.value_type))
+    number = kind.value_type.to_pandas_dtype()
+    joined = np.concatenate([np.zeros(0, number), *(np.array(one, number) for one in values)])
+    return pa.ListArray.from_arrays(pa.array(starts), pa.array(joined))
 
 
 def stored_pages(batch: pa.RecordBatch) -> Iterator[tuple[Page, str]]:

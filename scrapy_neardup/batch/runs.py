@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from scrapy_neardup.atomic import open_private, replace_file
 from scrapy_neardup.batch.rows import ASKED, ROWS, Asked, Topic, sorted_set
@@ -27,7 +27,7 @@ from scrapy_neardup.state.recipe import Secret
 
 _MANIFEST = "run.json"
 #: Records of an input in one file, and pages of the first part, at most.
-_RECORDS, _FIRST = 10_000, 20_000
+_RECORDS, _FIRST = 2_500, 5_000
 #: Bits of the number of a record within its input; the bits above number the input, from 1.
 _RECORD_BITS = 32
 
@@ -44,6 +44,21 @@ JUDGED = pa.schema(
         ("record", pa.binary()),
     ]
 )
+
+
+@contextmanager
+def new_arrow(path: Path, schema: pa.Schema, compression: str | None = "lz4") -> Iterator[Any]:
+    """Open a writer of Arrow's file format; the file appears once it is complete."""
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with replace_file(path) as draft, pa.ipc.new_file(str(draft), schema, options=options) as writer:
+        yield writer
+
+
+def count_pages(file: Path) -> int:
+    """Return how many pages a file of PAGES has."""
+    with pa.OSFile(str(file)) as opened:
+        reader = pa.ipc.open_file(opened, options=pa.ipc.IpcReadOptions(included_fields=[0]))
+        return sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
 
 
 def rank_of(input: int, record: int) -> int:
@@ -103,15 +118,19 @@ class ArchivePart:
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Return its pages, a thousand at a time, as PAGES or with only these columns."""
         for file in self.files:
-            yield from pq.ParquetFile(file).iter_batches(1000, columns=columns and list(columns))
+            with pa.OSFile(str(file)) as opened:
+                schema = pa.ipc.open_file(opened).schema
+                read = columns and pa.ipc.IpcReadOptions(included_fields=[*map(schema.get_field_index, columns)])
+                reader = pa.ipc.open_file(opened, options=read or None)
+                yield from map(reader.get_batch, range(reader.num_record_batches))
 
     def write(self, given: str, rows: Iterable[pa.Table], judged: pa.Table) -> None:
         """Write ROWS of each topic, and JUDGED. ``given``: the digest of all answers by which the pages were judged."""
         self.rows.unlink(missing_ok=True)  # a kill between the files must not leave two that do not belong together
-        with replace_file(self.judged) as draft, pa.ipc.new_file(str(draft), JUDGED) as writer:
+        with new_arrow(self.judged, JUDGED, compression=None) as writer:  # mapped, to read single rows
             writer.write_table(judged.combine_chunks())
-        schema, packed = ROWS.with_metadata({"given": given}), pa.ipc.IpcWriteOptions(compression="lz4")
-        with replace_file(self.rows) as draft, pa.ipc.new_file(str(draft), schema, options=packed) as writer:
+        schema = ROWS.with_metadata({"given": given})
+        with new_arrow(self.rows, schema) as writer:
             for table in rows:
                 columns = [column.combine_chunks() for column in table.columns]
                 writer.write_batch(pa.record_batch(columns, schema))
@@ -230,19 +249,19 @@ class BatchRun:
     @property
     def own_parts(self) -> list[ArchivePart]:
         """The parts of this run, once its inputs are read."""
-        return [*self.group(sorted(self.folder.glob("pages/[0-9]*.parquet")))]
+        return [*self.group(sorted(self.folder.glob("pages/[0-9]*.arrow")))]
 
     def group(self, files: Iterable[Path]) -> Iterator[ArchivePart]:
         """Return files of pages, in their order, as parts.
 
-        The first parts are small, to begin early. Each further part has at most half as many pages as
-        all before it.
+        The first parts are small, to begin early. Each further part has at most a third of the pages
+        before it.
         """
         number = len(self.previous.parts) if self.previous else 0
         group, size, before = list[Path](), 0, 0
         for file in files:
-            pages = pq.read_metadata(file).num_rows
-            if group and size + pages > min(self.pages, max(_FIRST, before // 2)):
+            pages = count_pages(file)
+            if group and size + pages > min(self.pages, max(_FIRST, before // 3)):
                 yield self._part(number, group)
                 number, before = number + 1, before + size
                 group, size = [], 0
@@ -273,7 +292,7 @@ class BatchRun:
 
     def pages_file(self, input: int, group: int) -> Path:
         """Return the file with the pages of a group of records of an input."""
-        return self.folder / "pages" / f"{input:06}-{group:09}.parquet"
+        return self.folder / "pages" / f"{input:06}-{group:09}.arrow"
 
 
 def _read_manifest(folder: Path) -> dict[str, Any] | None:

@@ -39,8 +39,8 @@ COMMANDS = {
     "extract": ("pages", "Show the text of a page that would be judged: its reader, the reason, its boilerplate."),
     "forget": ("forget", "Remove pages from a state, so that they are judged as if never seen."),
     "check": ("check", "Check every row of a state, or make a repaired copy of it."),
-    "export": ("exchange", "Write the state to one file: a backup, or a way to another machine or store."),
-    "merge": ("exchange", "Add the pages of exported files, or of other states, to a state."),
+    "export": ("exchange", "Copy a state, also during a crawl: a backup, or a way to another machine or store."),
+    "merge": ("exchange", "Add the pages of other states to a state."),
     "migrate": ("migrate", "Convert a state to the current method, parameters and versions."),
     "evaluate": ("measure", "Score methods on pairs that you labelled: wrong drops, missed copies, time and size."),
 }

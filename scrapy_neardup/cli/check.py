@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 import struct
 from collections.abc import Iterator
 from typing import Any
 
 from scrapy_neardup.cli.command import JSON, STATE, STORE, command, option
-from scrapy_neardup.cli.opening import describe_use, find_state, locate_state, report_rollback
+from scrapy_neardup.cli.opening import describe_use, find_state, locate_new_state, locate_state, report_rollback
 from scrapy_neardup.cli.output import format_counts, format_rest, present, progress, to_line
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.inspect import as_data
@@ -46,21 +45,16 @@ def check_command(arguments: argparse.Namespace, config: Config) -> int:
         advice = "" if found.sound else "To save everything readable in a new state: scrapy neardup check --repair TO"
         present(arguments, {"store": place, **_data(found)}, [*_lines(found, place), advice])
         return 0 if found.sound else 1
-    new_kind, new_place = locate_state(asked) if ":/" in asked[1:] else (kind, os.path.realpath(asked))
     if not issubclass(kind, FileEngine):
         raise StoreError(f"The state at {place} is on a server, where it cannot be repaired. Restore it from a backup.")
-    if not issubclass(new_kind, FileEngine):
-        raise StoreError(
-            f"{new_place} is on a server, where no repaired copy can be made. Name a path, and merge the copy into a "
-            "state on the server with: scrapy neardup merge"
-        )
-    repaired = repair((kind, place), (new_kind, new_place), watch=progress, secret=config.secret)
+    target = locate_new_state(asked, kind)
+    repaired = repair((kind, place), target, watch=progress, secret=config.secret)
     data = {"source": place, **_repair_data(repaired)}
     lines = [
         f"The state at {place} is unchanged. The repaired copy is at {repaired.location}.",
         f"  {format_counts(data)}",
         *_lines(repaired.findings, repaired.location),
-        describe_use(new_kind.url(repaired.location)),
+        describe_use(target[0].url(repaired.location)),
     ]
     present(arguments, data, lines)
     return 0 if repaired.findings.sound else 1

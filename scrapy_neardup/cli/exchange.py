@@ -1,21 +1,29 @@
-"""``scrapy neardup export`` and ``merge``: bring the pages of a state to a file or to another state."""
+"""``scrapy neardup export`` and ``merge``: copy a state, and bring its pages to another one."""
 
 from __future__ import annotations
 
 import argparse
+import os
 from contextlib import ExitStack
 from dataclasses import asdict
-from pathlib import Path
 
-from scrapy_neardup.atomic import open_private, replace_file
-from scrapy_neardup.cli.command import JSON, STATE, STORE, command, flag, option
-from scrapy_neardup.cli.opening import find_state, locate_state, only_state, open_or_make_state, snapshot_state
+from scrapy_neardup.cli.command import JSON, STATE, STORE, command, option
+from scrapy_neardup.cli.opening import (
+    find_state,
+    locate_new_state,
+    locate_state,
+    only_state,
+    open_or_make_state,
+    snapshot_state,
+)
 from scrapy_neardup.cli.output import format_count, format_counts, present, progress, warn, write
-from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.judge.recipes import decisions_of, method_of
-from scrapy_neardup.maintenance.export import ExportFile, OpenState, Source, check_recipes, write_export
+from scrapy_neardup.kv.sqlite import SQLite
+from scrapy_neardup.maintenance.copying import export
 from scrapy_neardup.maintenance.merge import merge
+from scrapy_neardup.maintenance.source import OpenState, check_recipes
 from scrapy_neardup.methods import Method
+from scrapy_neardup.report.words import format_size
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import PARAMETERS, is_method_of
@@ -23,53 +31,45 @@ from scrapy_neardup.state.urls import STORES
 
 
 @command(
-    option("-o, --output FILE", "the file to write", type=Path, required=True),
+    option("-o, --output TO", "path or URL of the new state; a path makes one of SQLite", required=True),
     *STATE,
-    flag("--force", "replace the file if it exists"),
     examples="""\
-the file:
-  Packed JSON lines with a checksum, one page per line, the same for every kind of state. It holds all URLs, the texts
-  if kept, and the secret of the state. 'merge' makes a state from it, or adds it to one.
+effect:
+  The copy is complete, with the texts if kept and the secret of the state. Pages of a crawl that still runs are left
+  out. A crawl can use the copy, and 'merge' adds it to another state. Nothing is replaced: name a new place.
 
 examples:
-  scrapy neardup export -o pages.jsonl.gz
-  scrapy neardup export -o pages.jsonl.gz --force --store sqlite:///var/crawls/state.sqlite
+  scrapy neardup export -o /backup/news-monday.sqlite
+  scrapy neardup export -o copy.sqlite --store "redis://cache.example/0?state=news"
 """,
 )
 def export_command(arguments: argparse.Namespace, config: Config) -> int:
-    """Write the file, and print its size."""
-    output: Path = arguments.output
-    if output.is_dir():
-        raise NearDupError(f"{output} is a folder. Name a file in it with -o.")
-    if output.is_file() and not arguments.force:
-        raise NearDupError(f"{output} exists. Name another file with -o, or replace it with --force.")
+    """Make the copy, and print its size."""
+    kind, place = locate_new_state(arguments.output)
     with snapshot_state(arguments.store, config) as store:
-        with replace_file(output) as draft, open(draft, "wb", opener=open_private) as file:
-            pages = write_export(store, file, progress)
+        pages = export(store, (kind, place), progress)
         unsealed = store.pages - pages
+    with snapshot_state(kind.url(place), config) as copy:
+        size = format_size(copy.size())
     left_out = f"; {unsealed:,} unsealed, left out" if unsealed else ""
-    size = f" in {output.stat().st_size:,} bytes" if output.is_file() else ""
-    write(f"{output}: {format_count(pages, 'page')}{size}{left_out}\n")
+    write(f"{place}: {format_count(pages, 'page')} in {size}{left_out}\n")
     return 0
 
 
 @command(
-    option(
-        "sources FROM", f"a file written by 'export', or the URL of a state: {STORES.forms(persistent=True)}", nargs="+"
-    ),
+    option("sources FROM", f"a state: the path of a copy by 'export', or {STORES.forms(persistent=True)}", nargs="+"),
     *STATE,
     JSON,
     examples="""\
 effect:
   If --store names no state yet, it is made. All must have the same method, parameters, versions and NEARDUP_SECRET. If
-  one differs, or if a file is damaged, nothing is written.
+  one differs, nothing is written.
 
   Pages are joined by URL; the version seen later stays. An original that copies an original of the other side becomes
   its copy. To merge the same again changes nothing.
 
 examples:
-  scrapy neardup merge pages.jsonl.gz --store sqlite:///var/crawls/new.sqlite
-  scrapy neardup merge east.jsonl.gz west.jsonl.gz --store sqlite:///var/crawls/all.sqlite
+  scrapy neardup merge east.sqlite west.sqlite --store sqlite:///var/crawls/all.sqlite
   scrapy neardup merge leveldb:///var/crawls/east/state.leveldb
 """,
 )
@@ -77,13 +77,10 @@ def merge_command(arguments: argparse.Namespace, config: Config) -> int:
     """Merge, and print what became of the pages of each source."""
     url = arguments.store or only_state(config)
     kind, place = locate_state(url)
+    names = [name if "://" in name else SQLite.url(os.path.realpath(name)) for name in arguments.sources]
     with ExitStack() as stack:
-        sources: list[Source] = [
-            OpenState(stack.enter_context(open_or_make_state(find_state(name, config), None, config.secret)))
-            if "://" in name
-            else ExportFile(Path(name), progress)
-            for name in arguments.sources
-        ]
+        opened = (open_or_make_state(find_state(name, config), None, config.secret) for name in names)
+        sources = [OpenState(stack.enter_context(one)) for one in opened]
         recipe, secret = None, config.secret
         if not kind.exists(place):
             recipe, secret = sources[0].recipe, sources[0].secret or secret

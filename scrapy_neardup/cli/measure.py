@@ -10,14 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.cli.command import JSON_LINES, command, flag, option
+from scrapy_neardup.cli.command import JSON_LINES, command, option
 from scrapy_neardup.cli.output import as_json, format_count, format_table, progress, to_line, warn, write
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import STDIN
 from scrapy_neardup.files.compression import find_file
 from scrapy_neardup.inspect import as_data
 from scrapy_neardup.lab.documents import DocumentReader, Spool, open_spool
-from scrapy_neardup.lab.evaluate import Score, evaluate, find_threshold
+from scrapy_neardup.lab.evaluate import Score, evaluate
 from scrapy_neardup.lab.labels import Label, read_labels
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.methods.cascade.parameters import METHOD, PROFILES
@@ -40,7 +40,6 @@ _SHOWN = 20
         f"one of {', '.join(METHODS)}, or all; may be repeated (default: cascade, by NEARDUP_PROFILE)",
         action="append",
     ),
-    flag("--sweep", "try several values of the threshold, one line each"),
     JSON_LINES,
     examples="""\
 labels:
@@ -50,7 +49,7 @@ labels:
 examples:
   scrapy neardup judgements --json > labels.jsonl
   scrapy neardup evaluate crawl.jsonl --id "" --pairs labels.jsonl --method all
-  scrapy neardup evaluate crawl.jsonl --id "" --pairs labels.jsonl --sweep
+  scrapy neardup evaluate crawl.jsonl --id "" --pairs labels.jsonl --method cascade:base=0.5 --method cascade:base=0.6
 """,
 )
 def evaluate_command(arguments: argparse.Namespace, config: Config) -> int:
@@ -125,30 +124,25 @@ def parse_method(text: str) -> tuple[str, dict[str, Any]]:
     return name.strip(), parameters
 
 
-#: In a sweep, name and value of the threshold; the score; the labelled pairs on which the verdict was wrong.
-_Result = tuple[dict[str, Any], Score, list[Label]]
-
-
 def _report(name: str, documents: Spool, labels: list[Label], specs: list[_Spec], arguments: argparse.Namespace) -> int:
     """Evaluate the methods, and print; return 1 if one failed. The error of the only method is raised."""
     rows, notes, failed = list[list[str]](), list[str](), 0
     for text, method, parameters in specs:
-        found: list[dict[str, Any]] = []
         try:
-            for tried, score, wrong in _evaluate(documents, labels, method, parameters, is_sweep=arguments.sweep):
-                rows += _score_rows(" ".join([text, *map(str, tried.values())]), score)
-                if len(specs) == 1 and not tried:
-                    notes += _wrong_lines(wrong)
-                pairs = [{"a": one.a, "b": one.b, "drop": one.drop, "label": one.sort} for one in wrong]
-                found.append({**tried, **as_data(score), "wrong": pairs})
+            score, wrong = _evaluate(documents, labels, make_method(method, parameters))
+            rows += _score_rows(text, score)
+            if len(specs) == 1:
+                notes += _wrong_lines(wrong)
+            pairs = [{"a": one.a, "b": one.b, "drop": one.drop, "label": one.sort} for one in wrong]
+            found = {**as_data(score), "wrong": pairs}
         except NearDupError as error:
             if len(specs) == 1:
                 raise
             failed = 1
             notes.append(f"{text}: {error}\n")
-            found.append({"method": method, "parameters": parameters, "error": str(error)})
+            found = {"method": method, "parameters": parameters, "error": str(error)}
         if arguments.json:
-            write("".join(as_json({"corpus": name, **one}, indent=None) + "\n" for one in found))
+            write(as_json({"corpus": name, **found}, indent=None) + "\n")
     if not arguments.json:
         unsure = sum(one.is_copy is None for one in labels)
         sure = format_count(len(labels) - unsure, "labelled pair") + (f", {unsure:,} unsure" if unsure else "")
@@ -158,28 +152,16 @@ def _report(name: str, documents: Spool, labels: list[Label], specs: list[_Spec]
     return failed
 
 
-def _evaluate(
-    documents: Spool, labels: list[Label], name: str, parameters: dict[str, Any], *, is_sweep: bool
-) -> Iterator[_Result]:
-    """Yield the result of a method; in a sweep one for each value of its threshold. Raises NearDupError."""
-    method = make_method(name, parameters)
-    tried: list[tuple[dict[str, Any], Method]] = [({}, method)]
-    if is_sweep:
-        threshold = find_threshold(method)
-        tried = [
-            ({"threshold": threshold, "value": value}, make_method(name, {**parameters, threshold: value}))
-            for value in type(method).sweep
-        ]
-    for value, method in tried:
-        dropped = set[str]()
+def _evaluate(documents: Spool, labels: list[Label], method: Method) -> tuple[Score, list[Label]]:
+    """Return the score of a method, and the labelled pairs with a wrong verdict. Raises NearDupError."""
+    dropped = set[str]()
 
-        def note(page: Page, verdict: Verdict, dropped: set[str] = dropped) -> None:
-            if verdict.is_copy:
-                dropped.add(page.url)
+    def note(page: Page, verdict: Verdict) -> None:
+        if verdict.is_copy:
+            dropped.add(page.url)
 
-        watch = partial(progress, total=len(documents))
-        score = evaluate(method, documents, labels, progress=watch, on_verdict=note)
-        yield value, score, [one for one in labels if one.agrees(dropped=one.b in dropped) is False]
+    score = evaluate(method, documents, labels, progress=partial(progress, total=len(documents)), on_verdict=note)
+    return score, [one for one in labels if one.agrees(dropped=one.b in dropped) is False]
 
 
 def _score_rows(method: str, score: Score) -> Iterator[list[str]]:

@@ -7,11 +7,10 @@ from itertools import count
 from pathlib import Path
 
 from scrapy_neardup.cli.command import JSON, STATE, command, option
-from scrapy_neardup.cli.opening import describe_use, find_state, locate_state, open_or_make_state
+from scrapy_neardup.cli.opening import describe_use, find_state, locate_new_state, locate_state, open_or_make_state
 from scrapy_neardup.cli.output import format_data, present, progress, write
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.recipes import state_recipe
-from scrapy_neardup.kv.base import FileEngine
 from scrapy_neardup.maintenance.copying import Way, migrate, new_state
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.recipe import fits
@@ -19,7 +18,7 @@ from scrapy_neardup.state.recipe import fits
 
 @command(
     *STATE,
-    option("--to URL", "place of the new state (default: beside the old one)"),
+    option("--to TO", "path or URL of the new state (default: beside the old one)"),
     JSON,
     examples="""\
 effect:
@@ -42,12 +41,7 @@ def migrate_command(arguments: argparse.Namespace, config: Config) -> int:
     if method.memory_only:
         raise SettingsError(f"The method {method.name} works only in memory. Set NEARDUP_METHOD to another one.")
     url = find_state(arguments.store, config)
-    kind, place = locate_state(arguments.to or url)
-    if not issubclass(kind, FileEngine):
-        raise StoreError(
-            f"{place} is on a server, where migrate does not work. Copy the state to a file with scrapy neardup merge, "
-            "migrate the file, and merge it into a new state on the server."
-        )
+    kind, place = locate_new_state(arguments.to or url, locate_state(url)[0])
     if not arguments.to:
         place = _new_place(place)
     recipe = state_recipe(method, config.make_extractor())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -17,7 +18,8 @@ from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.inspect import utc_time
 from scrapy_neardup.inspect.sources import near_urls
 from scrapy_neardup.judge.recipes import check_tools
-from scrapy_neardup.kv.base import SETTING, Engine
+from scrapy_neardup.kv.base import SETTING, Engine, FileEngine
+from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_snapshot, open_store
 from scrapy_neardup.state.pages import PageStore
@@ -93,6 +95,20 @@ def locate_state(url: str) -> tuple[type[Engine], str]:
     if not kind.is_persistent:
         raise StoreError(f"{url} is a state in memory, which ends with its crawl. Name a lasting state with {STORE}.")
     return kind, location
+
+
+def locate_new_state(asked: str, kind: type[Engine] = SQLite) -> tuple[type[FileEngine], str]:
+    """Return the kind and the place of a state to be made at a path or URL; a path has no kind of its own.
+
+    Raises SettingsError or StoreError.
+    """
+    kind, place = locate_state(asked) if ":/" in asked[1:] else (kind, os.path.realpath(asked))
+    if not issubclass(kind, FileEngine):
+        raise StoreError(
+            f"{place} is on a server, where this command makes no state. Name a path, then bring that state to the "
+            "server with: scrapy neardup merge"
+        )
+    return kind, place
 
 
 def describe_use(url: str) -> str:

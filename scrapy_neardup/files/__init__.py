@@ -89,8 +89,13 @@ _CURES = {
 }
 
 
-def read_input(name: str, format: str = "") -> Iterator[InputRecord]:
+def read_input(
+    name: str, format: str = "", is_wanted: Callable[[int], bool] = lambda record: True
+) -> Iterator[InputRecord]:
     """Yield the records of a file, a folder or standard input (``-``).
+
+    ``is_wanted``: whether the caller needs a record, by its number from 0. Another line of JSON lines is not parsed,
+    and comes as Skipped; other formats read all records.
 
     ``format`` is one of ``FORMATS``. By default the suffix decides (``.csv`` of ``feed.csv.gz``), and standard input is
     JSON lines. Raises NearDupError if the file does not exist or its rest is unreadable.
@@ -105,7 +110,7 @@ def read_input(name: str, format: str = "") -> Iterator[InputRecord]:
             Path(name).stat()  # reports a missing file before an unknown suffix
             read = FORMATS[find_format(name, format)].read
             with open_packed(name) as file:
-                yield from read(file, name)
+                yield from read_jsonl(file, name, is_wanted) if read is read_jsonl else read(file, name)
 
 
 def find_format(name: str, format: str = "", default: str = "") -> str:

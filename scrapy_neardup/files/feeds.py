@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any, BinaryIO
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import entry
-from scrapy_neardup.files.entry import BOM, Entry, InputRecord, Malformed, broken_file, decode_utf8
+from scrapy_neardup.files.entry import BOM, Entry, InputRecord, Malformed, Skipped, broken_file, decode_utf8
 
 #: Names of JSON values that are no objects.
 _KINDS = {
@@ -60,17 +60,31 @@ def _read_lines(file: BinaryIO, number: int = 0) -> Iterator[tuple[int, bytes, s
         yield number, line.removeprefix(BOM) if number == 1 else line, why
 
 
-def read_jsonl(file: BinaryIO, source: str) -> Iterator[InputRecord]:
-    """Yield every line, malformed ones too. Blank lines are skipped but counted."""
-    return _parse_lines(_read_lines(file), source)
+def read_jsonl(
+    file: BinaryIO, source: str, is_wanted: Callable[[int], bool] = lambda record: True
+) -> Iterator[InputRecord]:
+    """Yield every line, malformed ones too. Blank lines are skipped but counted.
+
+    ``is_wanted``: see ``read_input``.
+    """
+    return _parse_lines(_read_lines(file), source, is_wanted)
 
 
-def _parse_lines(lines: Iterable[tuple[int, bytes, str]], source: str) -> Iterator[InputRecord]:
+def _parse_lines(
+    lines: Iterable[tuple[int, bytes, str]], source: str, is_wanted: Callable[[int], bool] = lambda record: True
+) -> Iterator[InputRecord]:
+    record = 0
     for number, line, why in lines:
-        if why:
+        text = line.strip()
+        if not text and not why:
+            continue
+        if not is_wanted(record):
+            yield Skipped(source, number, "line", "it is not wanted")
+        elif why:
             yield Malformed(source, number, "line", why, line)
-        elif text := line.strip():
+        else:
             yield _make_entry(text, source, number, "line", line.rstrip(b"\r\n"))
+        record += 1
 
 
 def read_json(file: BinaryIO, source: str) -> Iterator[InputRecord]:

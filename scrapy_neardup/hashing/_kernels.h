@@ -65,16 +65,32 @@ static PyObject *number_item(const void *numbers, Py_ssize_t place)
 }
 
 /* Orders for qsort. */
-static int compare_words(const void *one, const void *other)
-{
-    uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
-    return (a > b) - (a < b);
-}
+#define ORDER(name, type)                                                                                              \
+    static int name(const void *one, const void *other)                                                               \
+    {                                                                                                                  \
+        type a = *(const type *)one, b = *(const type *)other;                                                        \
+        return (a > b) - (a < b);                                                                                      \
+    }
 
-static int compare_halves(const void *one, const void *other)
+ORDER(compare_words, uint64_t)
+ORDER(compare_halves, uint32_t)
+ORDER(compare_numbers, double)
+
+/* Puts an item at its place among the first ones of all so far, which are in order, ``most`` at most and all different; returns
+ * their number. */
+static Py_ssize_t keep(void *first, Py_ssize_t count, Py_ssize_t most, const void *item, size_t size,
+                       int (*compare)(const void *, const void *))
 {
-    uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
-    return (a > b) - (a < b);
+    char *start = first, *place = start + (size_t)count * size;
+    int order = 1;
+    while (place > start && (order = compare(item, place - size)) < 0)
+        place -= size;
+    if (!order || place == start + (size_t)most * size)
+        return count;
+    count += count < most;
+    memmove(place + size, place, (size_t)(start + (size_t)count * size - place) - size);
+    memcpy(place, item, size);
+    return count;
 }
 
 static uint64_t mix(uint64_t value)
@@ -123,6 +139,17 @@ typedef struct Table Table;
 typedef struct Cut Cut;
 
 static const char TABLE[] = "scrapy_neardup characters", CUT[] = "scrapy_neardup cut text";
+
+/* A capsule with empty memory; NULL with an error. */
+static PyObject *new_capsule(void *to, size_t size, const char *name, PyCapsule_Destructor forget)
+{
+    PyObject *capsule = NULL;
+    if (!(*(void **)to = PyMem_Calloc(1, size)))
+        PyErr_NoMemory();
+    else if (!(capsule = PyCapsule_New(*(void **)to, name, forget)))
+        PyMem_Free(*(void **)to);
+    return capsule;
+}
 
 /* Converters for PyArg_ParseTuple: 0 with an error. */
 #define OF_CAPSULE(converter, name)                                                                                   \

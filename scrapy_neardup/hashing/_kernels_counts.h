@@ -31,17 +31,14 @@ static int read_table(PyObject *memory, Py_ssize_t in_block, Counted *table)
     return 1;
 }
 
-/* The sentences of a page, with room for two more, and behind them room for a copy and a byte for each; NULL with an
- * error. */
-static uint32_t *read_sentences(PyObject *bytes, Py_ssize_t *count)
+/* The sentences of a page in bytes; NULL with an error. */
+static const uint32_t *sentences_in(PyObject *bytes, Py_ssize_t *count)
 {
     Py_ssize_t size = PyBytes_Size(bytes);
-    uint32_t *found = NULL;
-    if (is_so(size % 4 == 0, PyExc_ValueError, "the sentences have another size than is needed") &&
-        (found = memory_for(size / 4 + 2, 2 * sizeof *found + 1)))
-        memcpy(found, PyBytes_AsString(bytes), (size_t)size);
     *count = size / 4;
-    return found;
+    return is_so(size % 4 == 0, PyExc_ValueError, "the sentences have another size than is needed")
+               ? (const uint32_t *)(const void *)PyBytes_AsString(bytes) /* aligned as the memory of every object */
+               : NULL;
 }
 
 /* The slot of a sentence; -1 if it has none. */
@@ -54,50 +51,52 @@ static Py_ssize_t slot_of(const Counted *table, uint32_t sentence)
     return -1;
 }
 
-static unsigned ones_of(uint32_t bits)
+static int ones_of(uint32_t bits)
 {
-    bits -= (bits >> 1) & 0x55555555;
-    bits = (bits & 0x33333333) + ((bits >> 2) & 0x33333333);
-    return (((bits + (bits >> 4)) & 0x0F0F0F0F) * 0x01010101) >> 24;
+    int count = 0;
+    for (; bits; bits &= bits - 1)
+        count++;
+    return count;
 }
 
 /* The number of sites of a sentence, with its repeats that of pages. */
 static Py_ssize_t stood_on(const Counted *table, uint32_t sentence, int with_repeats)
 {
     Py_ssize_t slot = slot_of(table, sentence);
-    return slot < 0 ? 0 : (Py_ssize_t)ones_of(table->sites[slot]) + (with_repeats ? table->repeats[slot] : 0);
+    return slot < 0 ? 0 : ones_of(table->sites[slot]) + (with_repeats ? table->repeats[slot] : 0);
 }
 
-/* The upper half of the hash of a number. */
-static uint32_t upper_half(uint32_t number, uint64_t with, uint64_t offset, uint64_t base)
+/* A site: the hash of its name, and what numbers are hashed with. */
+typedef struct {
+    uint64_t name, offset, base;
+} Site;
+
+/* A sentence as the table of its site knows it. */
+static uint32_t on_site(const Site *site, uint32_t sentence)
 {
-    return (uint32_t)(mix(mix(number ^ with ^ offset) * base) >> 32);
+    return (uint32_t)(mix(mix(sentence ^ site->name ^ site->offset) * site->base) >> 32);
 }
 
 /* Sentences, buckets of a block, hash of the site, offset, base, and of each table the least number and the memory. */
 KERNEL(are_common)
 {
     Counted here, everywhere;
-    PyObject *bytes, *of_site, *of_all, *found = NULL;
-    uint32_t *asked, *noted;
-    uint64_t with, offset, base;
+    PyObject *bytes, *of_site, *of_all, *found;
+    const uint32_t *asked;
+    Site site;
     Py_ssize_t i, count, in_block, pages, sites;
-    if (!PyArg_ParseTuple(args, "SO&KKKO&YO&Y", &bytes, as_size, &in_block, &with, &offset, &base, as_size, &pages,
-                          &of_site, as_size, &sites, &of_all) ||
+    if (!PyArg_ParseTuple(args, "SO&KKKO&YO&Y", &bytes, as_size, &in_block, &site.name, &site.offset, &site.base, as_size,
+                          &pages, &of_site, as_size, &sites, &of_all) ||
         !read_table(of_site, in_block, &here) || !read_table(of_all, in_block, &everywhere) ||
-        !(asked = read_sentences(bytes, &count)))
+        !(asked = sentences_in(bytes, &count)) || !(found = PyByteArray_FromStringAndSize(NULL, count)))
         return NULL;
-    for (noted = asked + count, i = 0; i < count; i++) {
-        noted[i] = upper_half(asked[i], with, offset, base);
-        SOON(&here.sentences[(noted[i] & (here.buckets - 1)) * WAYS]);
+    for (i = 0; i < count; i++) {
+        SOON(&here.sentences[(on_site(&site, asked[i]) & (here.buckets - 1)) * WAYS]);
         SOON(&everywhere.sentences[(asked[i] & (everywhere.buckets - 1)) * WAYS]);
     }
-    if ((found = PyByteArray_FromStringAndSize(NULL, count))) {
-        char *common = PyByteArray_AsString(found);
-        for (i = 0; i < count; i++)
-            common[i] = stood_on(&here, noted[i], 1) >= pages || stood_on(&everywhere, asked[i], 0) >= sites;
-    }
-    PyMem_Free(asked);
+    for (i = 0; i < count; i++)
+        PyByteArray_AsString(found)[i] = stood_on(&here, on_site(&site, asked[i]), 1) >= pages ||
+                                         stood_on(&everywhere, asked[i], 0) >= sites;
     return found;
 }
 
@@ -124,20 +123,6 @@ static int admitted(const Counted *table, uint32_t sentence, uint32_t bit, Py_ss
     return 1;
 }
 
-/* Sorts a few numbers in a third of the time of qsort. */
-static void sort_halves(uint32_t *numbers, Py_ssize_t count)
-{
-    Py_ssize_t i, place;
-    if (count > 64)
-        qsort(numbers, (size_t)count, sizeof *numbers, compare_halves);
-    for (i = 1; i < count; i++) { /* after qsort nothing moves */
-        uint32_t number = numbers[i];
-        for (place = i; place && numbers[place - 1] > number; place--)
-            numbers[place] = numbers[place - 1];
-        numbers[place] = number;
-    }
-}
-
 /* Sorts and counts the sentences of a page: see ``Recurrence.note``. ``is_known``: as many bytes. */
 static void count_in(const Counted *table, uint32_t *noted, Py_ssize_t count, uint32_t bit, uint8_t *is_known)
 {
@@ -150,7 +135,7 @@ static void count_in(const Counted *table, uint32_t *noted, Py_ssize_t count, ui
         SOON(&table->sites[slot]);
         SOON(&table->repeats[slot]);
     }
-    sort_halves(noted, count);
+    qsort(noted, (size_t)count, sizeof *noted, compare_halves);
     for (i = 0; i < count; i++) { /* the known ones are counted first */
         Py_ssize_t slot = slot_of(table, noted[i]);
         int is_twice = i && noted[i] == noted[i - 1];
@@ -177,27 +162,30 @@ KERNEL(count_page)
 {
     Counted here, everywhere;
     PyObject *bytes, *of_site, *bit, *of_all;
-    uint32_t *asked, *noted, site = 0;
-    uint64_t with, offset, base;
+    const uint32_t *asked;
+    uint32_t *noted, bits = 0;
+    Site site;
     Py_ssize_t i, count, in_block;
     int has_number, is_new;
-    if (!PyArg_ParseTuple(args, "SpO&KKKYOY", &bytes, &has_number, as_size, &in_block, &with, &offset, &base, &of_site,
-                          &bit, &of_all) ||
+    if (!PyArg_ParseTuple(args, "SpO&KKKYOY", &bytes, &has_number, as_size, &in_block, &site.name, &site.offset, &site.base,
+                          &of_site, &bit, &of_all) ||
         !read_table(of_site, in_block, &here) || !read_table(of_all, in_block, &everywhere))
         return NULL;
     if (bit != Py_None)
-        site = UINT32_C(1) << (PyLong_AsUnsignedLongLongMask(bit) & 31);
-    if (PyErr_Occurred() || !(asked = read_sentences(bytes, &count)))
+        bits = UINT32_C(1) << (PyLong_AsUnsignedLongLongMask(bit) & 31);
+    if (PyErr_Occurred() || !(asked = sentences_in(bytes, &count)) || !(noted = memory_for(count + 1, sizeof *noted + 1)))
         return NULL;
-    for (noted = asked + count, i = 0; i < count; i++)
-        noted[i] = upper_half(asked[i], with, offset, base);
-    is_new = !(has_number && count && slot_of(&here, noted[count - 1]) >= 0);
+    is_new = !(has_number && count && slot_of(&here, on_site(&site, asked[count - 1])) >= 0);
     if (is_new) {
-        noted[count] = upper_half(0, with, offset, base); /* one for all pages */
+        for (i = 0; i < count; i++)
+            noted[i] = on_site(&site, asked[i]);
+        noted[count] = on_site(&site, 0); /* one for all pages */
         count_in(&here, noted, count + 1, 1, (uint8_t *)(noted + count + 1));
     }
-    if (is_new && site)
-        count_in(&everywhere, asked, count, site, (uint8_t *)(noted + count + 1));
-    PyMem_Free(asked);
+    if (is_new && bits) {
+        memcpy(noted, asked, (size_t)count * sizeof *noted);
+        count_in(&everywhere, noted, count, bits, (uint8_t *)(noted + count + 1));
+    }
+    PyMem_Free(noted);
     return PyBool_FromLong(is_new);
 }

@@ -31,40 +31,32 @@ static Py_ssize_t length_of(const Cut *cut, Py_ssize_t line)
     return cut->lines[line].end - (line ? cut->lines[line - 1].end : 0);
 }
 
-static void drop(Cut *cut)
+static void forget_cut(PyObject *capsule)
 {
+    Cut *cut = PyCapsule_GetPointer(capsule, CUT);
     PyMem_Free(cut->lines);
     PyMem_Free(cut->text);
     PyMem_Free(cut);
 }
 
-static void forget_cut(PyObject *capsule)
+/* A cut text without lines, with room for some, and its text of a size; NULL with an error. */
+static PyObject *make_cut(Cut **cut, const Py_UCS4 *text, Py_ssize_t size, Py_ssize_t lines)
 {
-    drop(PyCapsule_GetPointer(capsule, CUT));
-}
-
-/* A cut text without lines, with room for some, and for a text of a size; NULL with an error. */
-static Cut *make_cut(Py_ssize_t size, Py_ssize_t lines)
-{
-    Cut *cut = PyMem_Calloc(1, sizeof *cut);
-    if (!cut)
-        PyErr_NoMemory();
-    else if ((cut->text = memory_for(size, 2 * sizeof *cut->text)) && (cut->lines = memory_for(lines, sizeof *cut->lines))) {
-        cut->letters = cut->text + size;
-        cut->size = size;
-        return cut;
+    PyObject *capsule = new_capsule(cut, sizeof **cut, CUT, forget_cut);
+    if (capsule && ((*cut)->text = memory_for(size, 2 * sizeof *text)) &&
+        ((*cut)->lines = memory_for(lines, sizeof *(*cut)->lines))) {
+        memcpy((*cut)->text, text, (size_t)size * sizeof *text);
+        (*cut)->letters = (*cut)->text + size;
+        (*cut)->size = size;
     }
     else
-        drop(cut);
-    return NULL;
+        Py_CLEAR(capsule);
+    return capsule;
 }
 
-/* The capsule, the number of letters, and their hash; NULL with an error. */
-static PyObject *wrap(Cut *cut)
+/* The capsule, the number of letters, and their hash. */
+static PyObject *describe(PyObject *capsule, const Cut *cut)
 {
-    PyObject *capsule = PyCapsule_New(cut, CUT, forget_cut);
-    if (!capsule)
-        drop(cut);
     return capsule ? Py_BuildValue("NnK", capsule, all_letters(cut), (unsigned long long)cut->body) : NULL;
 }
 
@@ -108,11 +100,9 @@ static int cut_lines_of(Cut *cut, const Table *table)
         if (line.end == all_letters(cut))
             continue; /* without letters */
         if (cut->count == room) {
-            Line *larger = memory_for(room *= 2, sizeof *larger);
+            Line *larger = PyMem_Realloc(cut->lines, (size_t)(room *= 2) * sizeof *larger);
             if (!larger)
-                return 0;
-            memcpy(larger, cut->lines, (size_t)cut->count * sizeof *larger);
-            PyMem_Free(cut->lines);
+                return PyErr_NoMemory() != NULL;
             cut->lines = larger;
         }
         cut->lines[cut->count++] = line;
@@ -149,23 +139,22 @@ KERNEL(cut_text)
     Key key;
     Points points;
     Table *table;
-    Cut *cut = NULL;
+    Cut *cut;
+    PyObject *capsule = NULL;
     if (!PyArg_ParseTuple(args, "O&O&O&", as_table, &table, as_text, &points, as_key, &key))
         return NULL;
-    if (knows_all(table, &points) && (cut = make_cut(points.count, LINES)))
-        memcpy(cut->text, points.at, (size_t)points.count * sizeof *points.at);
+    if (knows_all(table, &points))
+        capsule = make_cut(&cut, points.at, points.count, LINES);
     release(&points);
-    if (cut && !(cut_lines_of(cut, table) && hash_lines(cut, &key))) {
-        drop(cut);
-        cut = NULL;
-    }
-    return cut ? wrap(cut) : NULL;
+    if (capsule && !(cut_lines_of(cut, table) && hash_lines(cut, &key)))
+        Py_CLEAR(capsule);
+    return describe(capsule, cut);
 }
 
 KERNEL(cut_without)
 {
-    Cut *cut, *left = NULL;
-    PyObject *list;
+    Cut *cut, *left;
+    PyObject *list, *capsule = NULL;
     uint32_t *halves;
     Py_ssize_t i, count;
     if (!PyArg_ParseTuple(args, "O&O!", as_cut, &cut, &PyList_Type, &list) ||
@@ -173,10 +162,10 @@ KERNEL(cut_without)
         return NULL;
     for (i = 0; i < count; i++)
         halves[i] = (uint32_t)PyLong_AsUnsignedLongLongMask(PyList_GetItem(list, i));
-    if (!PyErr_Occurred() && (left = make_cut(cut->size, cut->count)))
-        memcpy(left->text, cut->text, (size_t)cut->size * sizeof *cut->text);
+    if (!PyErr_Occurred())
+        capsule = make_cut(&left, cut->text, cut->size, cut->count);
     qsort(halves, (size_t)count, sizeof *halves, compare_halves);
-    for (i = 0; left && i < cut->count; i++) {
+    for (i = 0; capsule && i < cut->count; i++) {
         Py_ssize_t end = all_letters(left), length = length_of(cut, i);
         uint32_t half = (uint32_t)cut->lines[i].hash;
         if (bsearch(&half, halves, (size_t)count, sizeof half, compare_halves))
@@ -186,11 +175,11 @@ KERNEL(cut_without)
         left->lines[left->count++].end = end + length;
     }
     PyMem_Free(halves);
-    if (left && left->count == cut->count) {
-        drop(left);
+    if (capsule && left->count == cut->count) {
+        Py_DECREF(capsule);
         return Py_NewRef(Py_None);
     }
-    return left ? wrap(left) : NULL;
+    return describe(capsule, left);
 }
 
 /* ---- strings and hashes ------------------------------------------------------------------------------------------ */
@@ -199,44 +188,39 @@ KERNEL(cut_without)
 KERNEL(cut_strings)
 {
     Cut *cut;
-    Py_UCS4 *joined;
-    Py_ssize_t i, size = 0;
+    Py_UCS4 *joined, *to;
+    Py_ssize_t i;
     PyObject *found;
     int are_letters;
-    if (!PyArg_ParseTuple(args, "O&p", as_cut, &cut, &are_letters) || !(joined = memory_for(cut->size, sizeof *joined)))
+    if (!PyArg_ParseTuple(args, "O&p", as_cut, &cut, &are_letters) || !(to = joined = memory_for(cut->size, sizeof *joined)))
         return NULL;
     for (i = 0; i < cut->count; i++) { /* the end mark of a sentence has left room for the break */
         const Line *line = &cut->lines[i];
         Py_ssize_t length = are_letters ? length_of(cut, i) : line->last - line->first;
-        if (i)
-            joined[size++] = '\n';
-        memcpy(joined + size, are_letters ? letters_of(cut, i) : cut->text + line->first, (size_t)length * sizeof *joined);
-        size += length;
+        memcpy(to, are_letters ? letters_of(cut, i) : cut->text + line->first, (size_t)length * sizeof *to);
+        to += length;
+        *to++ = '\n';
     }
-    found = str_of(joined, size);
+    found = str_of(joined, to - joined - (cut->count > 0));
     PyMem_Free(joined);
     return found;
-}
-
-static int is_short(const Cut *cut, Py_ssize_t line, Py_ssize_t least)
-{
-    return line >= 0 && line < cut->count && length_of(cut, line) < least;
 }
 
 KERNEL(cut_hashes)
 {
     Cut *cut;
     PyObject *found;
-    char *to;
     Py_ssize_t i, least, count = 0;
+    int was_short = 0;
     if (!PyArg_ParseTuple(args, "O&O&", as_cut, &cut, as_size, &least) ||
         !(found = PyByteArray_FromStringAndSize(NULL, cut->count * 4)))
         return NULL;
-    to = PyByteArray_AsString(found);
     for (i = 0; i < cut->count; i++) {
         uint32_t half = (uint32_t)cut->lines[i].hash;
-        memcpy(to + 4 * count, &half, sizeof half);
-        count += !is_short(cut, i, least) || is_short(cut, i - 1, least) || is_short(cut, i + 1, least);
+        int is_short = length_of(cut, i) < least;
+        memcpy(PyByteArray_AsString(found) + 4 * count, &half, sizeof half);
+        count += !is_short || was_short || (i + 1 < cut->count && length_of(cut, i + 1) < least);
+        was_short = is_short;
     }
     if (count < cut->count && PyByteArray_Resize(found, count * 4) < 0)
         Py_CLEAR(found);
@@ -245,40 +229,21 @@ KERNEL(cut_hashes)
 
 /* ---- the sketch -------------------------------------------------------------------------------------------------- */
 
-/* Which of two lines comes first: the longer one, then in order of characters; 0 for equal ones. */
-static int compare_lines(const Cut *cut, Py_ssize_t one, Py_ssize_t other)
-{
-    const Py_UCS4 *a = letters_of(cut, one), *b = letters_of(cut, other);
-    Py_ssize_t i, length = length_of(cut, one), others = length_of(cut, other);
-    if (length != others)
-        return length > others ? -1 : 1;
-    for (i = 0; i < length; i++)
-        if (a[i] != b[i])
-            return a[i] < b[i] ? -1 : 1;
-    return 0;
-}
-
 #define MOST_LONGEST 255
 
-/* The hashes of the longest different lines, the longest first. */
+/* The hashes of the longest different lines, the longest first; equally long ones in order of characters. */
 static PyObject *longest_of(const Cut *cut, Py_ssize_t at_least, Py_ssize_t most)
 {
-    Py_ssize_t best[MOST_LONGEST], i, held = 0;
+    Word best[MOST_LONGEST];
     uint64_t hashes[MOST_LONGEST];
+    Py_ssize_t i, held = 0;
     for (i = 0; i < cut->count; i++) {
-        Py_ssize_t place = held;
-        if (length_of(cut, i) < at_least)
-            continue;
-        while (place && compare_lines(cut, i, best[place - 1]) < 0)
-            place--;
-        if (place == most || (place && !compare_lines(cut, i, best[place - 1])))
-            continue;
-        held += held < most;
-        memmove(best + place + 1, best + place, (size_t)(held - 1 - place) * sizeof *best);
-        best[place] = i;
+        Word line = {cut->lines[i].hash, -(double)length_of(cut, i), letters_of(cut, i), length_of(cut, i)};
+        if (line.length >= at_least)
+            held = keep(best, held, most, &line, sizeof line, compare_weights);
     }
     for (i = 0; i < held; i++)
-        hashes[i] = cut->lines[best[i]].hash;
+        hashes[i] = best[i].hash;
     return list_of(number_item, hashes, held);
 }
 
@@ -303,11 +268,6 @@ static PyObject *ends_of(const Cut *cut, Py_ssize_t first, Py_ssize_t last)
     return PyBytes_FromStringAndSize(packed, to - packed);
 }
 
-static int is_digit(Py_UCS4 c)
-{
-    return c >= '0' && c <= '9'; /* the normal spelling has no others */
-}
-
 #define MOST_IN_TEXT 255
 
 /* 16 bits of the sum of the hashes of all different numbers in lines, and of each of the smallest ones. */
@@ -321,11 +281,9 @@ static PyObject *numbers_of(const Cut *cut, const Grams *grams, Py_ssize_t most)
     for (line = 0; line < cut->count; line++) {
         const Py_UCS4 *letters = letters_of(cut, line);
         Py_ssize_t first, length = length_of(cut, line);
-        if (cut->lines[line].unspaced == length)
-            continue; /* a digit is none of these letters */
         for (first = 0; first < length; first = i + 1) {
-            for (i = first; i < length && is_digit(letters[i]); i++)
-                ;
+            for (i = first; i < length && letters[i] >= '0' && letters[i] <= '9'; i++)
+                ; /* the normal spelling has no other digits */
             if (i > first)
                 found[count++] = gram_of(letters + first, i - first, grams->offset, grams->base);
         }
@@ -343,27 +301,24 @@ static PyObject *numbers_of(const Cut *cut, const Grams *grams, Py_ssize_t most)
     return PyBytes_FromStringAndSize(packed, count ? at - packed : 0);
 }
 
-enum { N, BINS, BITS, KEY_N, KEY_N_SPACED, KEYS, AT_LEAST, LONGEST, NUMBERS, FIRST, LAST, FORM };
+/* See ``SketchForm``. */
+typedef struct {
+    Py_ssize_t n, bins, bits, key_n, key_n_spaced, keys, at_least, longest, numbers, first, last;
+} Form;
 
-/* Whether a number is a power of two in these bounds. */
-static int is_power(Py_ssize_t number, Py_ssize_t least, Py_ssize_t most)
+static int is_within(Py_ssize_t number, Py_ssize_t least, Py_ssize_t most)
 {
-    return least <= number && number <= most && !(number & (number - 1));
+    return least <= number && number <= most;
 }
 
-/* Reads a ``SketchForm``; 0 with an error. */
-static int read_form(PyObject *given, Py_ssize_t *form)
+/* 0 with an error. */
+static int is_valid(const Form *form)
 {
-    Py_ssize_t i;
-    if (!PyArg_ParseTuple(given, "nnnnnnnnnnn", &form[N], &form[BINS], &form[BITS], &form[KEY_N], &form[KEY_N_SPACED],
-                          &form[KEYS], &form[AT_LEAST], &form[LONGEST], &form[NUMBERS], &form[FIRST], &form[LAST]))
-        return 0;
-    for (i = 0; i < FORM && form[i] >= 0; i++)
-        ;
-    return is_so(i == FORM && form[N] && form[KEY_N] && form[KEY_N_SPACED] && form[KEYS] && form[LONGEST] &&
-                     is_power(form[BINS], 8, MOST_BINS) && is_power(form[BITS], 1, 8) && form[KEYS] <= MOST_KEYS &&
-                     form[LONGEST] <= MOST_LONGEST && form[NUMBERS] <= MOST_IN_TEXT && form[FIRST] <= MOST_ENDS &&
-                     form[LAST] <= MOST_ENDS,
+    return is_so(form->n > 0 && is_within(form->bins, 8, MOST_BINS) && !(form->bins & (form->bins - 1)) &&
+                     is_within(form->bits, 1, 8) && !(form->bits & (form->bits - 1)) && form->key_n > 0 &&
+                     form->key_n_spaced > 0 && is_within(form->keys, 1, MOST_KEYS) && form->at_least >= 0 &&
+                     is_within(form->longest, 1, MOST_LONGEST) && is_within(form->numbers, 0, MOST_IN_TEXT) &&
+                     is_within(form->first, 0, MOST_ENDS) && is_within(form->last, 0, MOST_ENDS),
                  PyExc_ValueError, "a number of the form is out of its range");
 }
 
@@ -371,23 +326,25 @@ KERNEL(cut_sketch)
 {
     Grams grams;
     Cut *cut;
-    Py_ssize_t form[FORM], i, all, unspaced = 0, count = 0;
-    PyObject *given_form, *sketch = NULL, *keys = NULL, *longest = NULL, *numbers = NULL, *ends = NULL;
-    if (!PyArg_ParseTuple(args, "O&KKO!", as_cut, &cut, &grams.offset, &grams.base, &PyTuple_Type, &given_form) ||
-        !read_form(given_form, form) ||
-        !begin_grams(&grams, cut->letters, all = all_letters(cut)))
+    Form form;
+    Py_ssize_t i, all, unspaced = 0, count = 0;
+    PyObject *sketch, *keys, *longest, *numbers, *ends;
+    if (!PyArg_ParseTuple(args, "O&KK(nnnnnnnnnnn)", as_cut, &cut, &grams.offset, &grams.base, &form.n, &form.bins,
+                          &form.bits, &form.key_n, &form.key_n_spaced, &form.keys, &form.at_least, &form.longest,
+                          &form.numbers, &form.first, &form.last) ||
+        !is_valid(&form) || !begin_grams(&grams, cut->letters, all = all_letters(cut)))
         return NULL;
     for (i = 0; i < cut->count; i++)
         unspaced += cut->lines[i].unspaced;
-    hash_n_grams(&grams, all, form[N]);
-    sketch = sketch_of(&grams, form[BINS], form[BITS]);
+    hash_n_grams(&grams, form.n);
+    sketch = sketch_of(&grams, form.bins, form.bits);
     count = different(&grams);
     /* a fiftieth of letters without spaces: see ``has_unspaced`` */
-    hash_n_grams(&grams, all, unspaced && 50 * unspaced >= all ? form[KEY_N] : form[KEY_N_SPACED]);
-    keys = smallest_of(&grams, form[KEYS]);
-    longest = longest_of(cut, form[AT_LEAST], form[LONGEST]);
-    numbers = numbers_of(cut, &grams, form[NUMBERS]);
-    ends = ends_of(cut, form[FIRST], form[LAST]);
+    hash_n_grams(&grams, unspaced && 50 * unspaced >= all ? form.key_n : form.key_n_spaced);
+    keys = smallest_of(&grams, form.keys);
+    longest = longest_of(cut, form.at_least, form.longest);
+    numbers = numbers_of(cut, &grams, form.numbers);
+    ends = ends_of(cut, form.first, form.last);
     PyMem_Free(grams.sums);
     if (count < 0)
         Py_CLEAR(ends);
@@ -397,21 +354,30 @@ KERNEL(cut_sketch)
 
 /* ---- the words of a title ---------------------------------------------------------------------------------------- */
 
-#define LONG 2048 /* longer words count as equally long */
+#define MOST_STRINGS 64
+#define MOST_LETTERS 32
+#define STARTS 1024
+#define LONG 0xFFFFFF /* longer words count as equally long */
 
-/* Reads a word: its hash as one n-gram in the upper half, then its length. 0 if it has spaces around it, or with an error. */
-static uint64_t read_word(Table *table, PyObject *word, const Grams *grams, uint64_t mask)
+/* Strings to look for, with a bit for each. */
+typedef struct {
+    Py_UCS4 at[MOST_STRINGS][MOST_LETTERS];
+    Py_ssize_t lengths[MOST_STRINGS];
+    uint64_t starts[STARTS]; /* by their first two characters */
+} Strings;
+
+#define START(at) (((at)[0] * 31 + (at)[1]) & (STARTS - 1))
+
+/* A bit for each string that a text holds. */
+static uint64_t look_for(const Strings *strings, const Py_UCS4 *at, Py_ssize_t count)
 {
-    Points points;
-    Py_ssize_t i, unspaced = 0;
-    uint64_t found = 0;
-    if (!points_of(word, &points))
-        return 0;
-    for (i = 0; i < points.count && KNOWS(table, points.at[i]); i++)
-        unspaced += (ENTRY(table, points.at[i]) & UNSPACED) != 0;
-    if (i == points.count && unspaced && 50 * unspaced >= i) /* see ``has_unspaced`` */
-        found = (gram_of(points.at, i, grams->offset, grams->base) & mask) << 32 | (uint64_t)(i < LONG ? i : LONG) << 8;
-    release(&points);
+    uint64_t found = 0, left;
+    Py_ssize_t i, k;
+    for (i = 0; i + 1 < count; i++)
+        for (k = 0, left = strings->starts[START(at + i)]; left; k++, left >>= 1)
+            if (left & 1 && strings->lengths[k] <= count - i &&
+                !memcmp(at + i, strings->at[k], (size_t)strings->lengths[k] * sizeof *at))
+                found |= UINT64_C(1) << k;
     return found;
 }
 
@@ -424,23 +390,40 @@ KERNEL(cut_title)
     PyObject *list;
     Strings strings;
     Grams grams;
-    uint64_t mask, flag, found = 0, words[MOST_STRINGS];
-    Py_ssize_t i, longest, most, count = 0;
+    uint64_t mask, flag, found = 0, words[MOST_STRINGS]; /* upper half: hash; then length, number in the list, is found */
+    Py_ssize_t i, k, longest, most, count = 0;
     char packed[3 * MOST_STRINGS], *at = packed;
     if (!PyArg_ParseTuple(args, "O&O&O!KKKKO&O&", as_cut, &cut, as_table, &table, &PyList_Type, &list, &grams.offset,
                           &grams.base, &mask, &flag, as_size, &longest, as_size, &most) ||
-        !is_so(longest <= MOST_LETTERS, PyExc_ValueError, "a number is out of its range") || !prepare(&strings, list))
+        !is_so(longest <= MOST_LETTERS && PyList_Size(list) <= MOST_STRINGS, PyExc_ValueError,
+               "a number is out of its range"))
         return NULL;
+    memset(strings.starts, 0, sizeof strings.starts);
+    for (k = 0; k < PyList_Size(list); k++) {
+        Points word;
+        Py_ssize_t unspaced = 0;
+        if (!points_of(PyList_GetItem(list, k), &word))
+            return NULL;
+        for (i = 0; i < word.count && KNOWS(table, word.at[i]); i++)
+            unspaced += (ENTRY(table, word.at[i]) & UNSPACED) != 0;
+        if (i < word.count || !unspaced || 50 * unspaced < i) { /* see ``has_unspaced`` */
+            release(&word);
+            return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+        }
+        if (i > 1)
+            words[count++] = (gram_of(word.at, i, grams.offset, grams.base) & mask) << 32 |
+                             (uint64_t)(i < LONG ? i : LONG) << 8 | (uint64_t)k << 1;
+        if (i > 1 && i <= longest) {
+            memcpy(strings.at[k], word.at, (size_t)i * sizeof *word.at);
+            strings.lengths[k] = i;
+            strings.starts[START(word.at)] |= UINT64_C(1) << k;
+        }
+        release(&word);
+    }
     for (i = 0; i < cut->count; i++)
         found |= look_for(&strings, letters_of(cut, i), length_of(cut, i));
-    for (i = 0; i < strings.count; i++) {
-        uint64_t word = read_word(table, PyList_GetItem(list, i), &grams, mask & UINT32_MAX);
-        Py_ssize_t length = (Py_ssize_t)(word >> 8 & 0xFFFFFF);
-        if (!word)
-            return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-        if (length > 1)
-            words[count++] = word | (length <= longest && found >> i & 1);
-    }
+    for (i = 0; i < count; i++)
+        words[i] = (words[i] & ~UINT64_C(0xFF)) | (found >> (words[i] >> 1 & 63) & 1);
     qsort(words, (size_t)count, sizeof *words, compare_words);
     for (i = 0; i < count && most; i++) {
         uint64_t hash = words[i] >> 32 | (words[i] & 1 ? flag : 0);
@@ -454,49 +437,35 @@ KERNEL(cut_title)
 }
 
 #define MOST_ASKED 256
-
-/* Hashes to look for among many others. Bits rule out nearly all of these. */
-typedef struct {
-    uint64_t values[MOST_ASKED], bits[64];
-    Py_ssize_t count;
-} Sought;
-
-static uint64_t *bits_for(Sought *sought, uint64_t value, uint64_t *bit)
-{
-    *bit = UINT64_C(1) << (value >> 2 & 63);
-    return &sought->bits[value >> 8 & 63];
-}
+#define MAYBE(value) maybe[(value) >> 2 & 0xFFF]
 
 KERNEL(cut_lacking)
 {
     Cut *cut;
     Grams grams;
-    Sought sought;
     PyObject *list;
-    Py_ssize_t n, longest, i, k;
-    uint64_t mask, bit;
+    Py_ssize_t n, longest, i, k, count;
+    uint64_t mask, asked[MOST_ASKED];
+    uint8_t maybe[0x1000] = {0}; /* rules out nearly all others */
     if (!PyArg_ParseTuple(args, "O&O&O&KKKO!", as_cut, &cut, as_size, &n, as_size, &longest, &grams.offset, &grams.base,
                           &mask, &PyList_Type, &list) ||
         !is_so(1 <= n && n <= longest && PyList_Size(list) <= MOST_ASKED, PyExc_ValueError, "a number is out of its range"))
         return NULL;
-    memset(&sought, 0, sizeof sought);
-    for (sought.count = PyList_Size(list), i = 0; i < sought.count && !PyErr_Occurred(); i++) {
-        sought.values[i] = PyLong_AsUnsignedLongLong(PyList_GetItem(list, i));
-        *bits_for(&sought, sought.values[i], &bit) |= bit;
+    for (count = PyList_Size(list), i = 0; i < count && !PyErr_Occurred(); i++) {
+        asked[i] = PyLong_AsUnsignedLongLong(PyList_GetItem(list, i));
+        MAYBE(asked[i]) = 1;
     }
     if (PyErr_Occurred() || !begin_grams(&grams, cut->letters, all_letters(cut)))
         return NULL;
-    for (; sought.count && n <= longest && n <= grams.length; n++) {
-        hash_n_grams(&grams, grams.length, n);
+    for (; count && n <= longest && n <= grams.length; n++) {
+        hash_n_grams(&grams, n);
         for (i = 0; i < grams.count; i++) {
             uint64_t value = grams.at[i] & mask;
-            if (!(*bits_for(&sought, value, &bit) & bit))
-                continue;
-            for (k = sought.count; k--;)
-                if (sought.values[k] == value)
-                    sought.values[k] = sought.values[--sought.count];
+            for (k = MAYBE(value) ? count : 0; k--;)
+                if (asked[k] == value)
+                    asked[k] = asked[--count];
         }
     }
     PyMem_Free(grams.sums);
-    return list_of(number_item, sought.values, sought.count);
+    return list_of(number_item, asked, count);
 }

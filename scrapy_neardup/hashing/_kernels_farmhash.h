@@ -5,22 +5,12 @@
 #define K2 UINT64_C(0x9AE16A3B2F90404F)
 
 typedef struct {
-    uint64_t first, second;
-} Pair;
-
-typedef struct {
-    uint64_t x, y, z;
-    Pair v, w;
+    uint64_t x, y, z, v[2], w[2];
 } Mixed;
 
 static uint64_t half_at(const uint8_t *p)
 {
     return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24;
-}
-
-static uint64_t rotate(uint64_t value, int bits)
-{
-    return value >> bits | value << (64 - bits);
 }
 
 static uint64_t shift(uint64_t value)
@@ -39,7 +29,7 @@ static uint64_t hash_16(const uint8_t *data, size_t size)
     uint64_t factor = K2 + size * 2;
     if (size >= 8) {
         uint64_t a = word_at(data) + K2, b = word_at(data + size - 8);
-        return join(rotate(b, 37) * factor + a, (rotate(a, 25) + b) * factor, factor);
+        return join(TURNED(b, 37) * factor + a, (TURNED(a, 25) + b) * factor, factor);
     }
     if (size >= 4)
         return join(size + (half_at(data) << 3), half_at(data + size - 4), factor);
@@ -52,37 +42,35 @@ static uint64_t hash_64(const uint8_t *data, size_t size)
 {
     uint64_t factor = K2 + size * 2, a = word_at(data) * (size <= 32 ? K1 : K2), b = word_at(data + 8);
     uint64_t c = word_at(data + size - 8) * factor, d = word_at(data + size - 16) * K2, e, f, g, h;
-    uint64_t y = rotate(a + b, 43) + rotate(c, 30) + d, z = join(y, a + rotate(b + K2, 18) + c, factor);
+    uint64_t y = TURNED(a + b, 43) + TURNED(c, 30) + d, z = join(y, a + TURNED(b + K2, 18) + c, factor);
     if (size <= 32)
         return z;
     e = word_at(data + 16) * factor;
     f = word_at(data + 24);
     g = (y + word_at(data + size - 32)) * factor;
     h = (z + word_at(data + size - 24)) * factor;
-    return join(rotate(e + f, 43) + rotate(g, 30) + h, e + rotate(f + a, 18) + g, factor);
+    return join(TURNED(e + f, 43) + TURNED(g, 30) + h, e + TURNED(f + a, 18) + g, factor);
 }
 
 /* Mixes 32 bytes into two numbers. */
-static Pair mix_half(const uint8_t *data, uint64_t a, uint64_t b)
+static void mix_half(uint64_t to[2], const uint8_t *data, uint64_t a, uint64_t b)
 {
-    Pair pair;
     uint64_t last = word_at(data + 24), c;
     a += word_at(data);
-    b = rotate(b + a + last, 21);
+    b += a + last;
     c = a + word_at(data + 8) + word_at(data + 16);
-    pair.first = c + last;
-    pair.second = b + rotate(c, 44) + a;
-    return pair;
+    to[0] = c + last;
+    to[1] = TURNED(b, 21) + TURNED(c, 44) + a;
 }
 
 /* Mixes 64 bytes in; ``weight`` multiplies the parts of w and v that go into x and y. */
 static void mix_block(Mixed *m, const uint8_t *data, uint64_t factor, uint64_t weight)
 {
-    uint64_t x = rotate(m->x + m->y + m->v.first + word_at(data + 8), 37) * factor ^ m->w.second * weight;
-    uint64_t y = rotate(m->y + m->v.second + word_at(data + 48), 42) * factor + m->v.first * weight + word_at(data + 40);
-    uint64_t z = rotate(m->z + m->w.first, 33) * factor;
-    m->v = mix_half(data, m->v.second * factor, x + m->w.first);
-    m->w = mix_half(data + 32, z + m->w.second, y + word_at(data + 16));
+    uint64_t x = TURNED(m->x + m->y + m->v[0] + word_at(data + 8), 37) * factor ^ m->w[1] * weight;
+    uint64_t y = TURNED(m->y + m->v[1] + word_at(data + 48), 42) * factor + m->v[0] * weight + word_at(data + 40);
+    uint64_t z = TURNED(m->z + m->w[0], 33) * factor;
+    mix_half(m->v, data, m->v[1] * factor, x + m->w[0]);
+    mix_half(m->w, data + 32, z + m->w[1], y + word_at(data + 16));
     m->x = z;
     m->y = y;
     m->z = x;
@@ -90,7 +78,7 @@ static void mix_block(Mixed *m, const uint8_t *data, uint64_t factor, uint64_t w
 
 static uint64_t hash_long(const uint8_t *data, size_t size)
 {
-    Mixed m = {81 * K2, 81 * K1 + 113, 0, {0, 0}, {0, 0}};
+    Mixed m = {.x = 81 * K2, .y = 81 * K1 + 113};
     size_t at, rest = (size - 1) & 63;
     uint64_t factor;
     m.x += word_at(data);
@@ -98,12 +86,12 @@ static uint64_t hash_long(const uint8_t *data, size_t size)
     for (at = 0; at < size - 1 - rest; at += 64)
         mix_block(&m, data + at, K1, 1);
     factor = K1 + ((m.z & 0xFF) << 1);
-    m.w.first += rest;
-    m.v.first += m.w.first;
-    m.w.first += m.v.first;
+    m.w[0] += rest;
+    m.v[0] += m.w[0];
+    m.w[0] += m.v[0];
     mix_block(&m, data + size - 64, factor, 9);
-    return join(join(m.v.first, m.w.first, factor) + shift(m.y) * K0 + m.z,
-                join(m.v.second, m.w.second, factor) + m.x, factor);
+    return join(join(m.v[0], m.w[0], factor) + shift(m.y) * K0 + m.z,
+                join(m.v[1], m.w[1], factor) + m.x, factor);
 }
 
 KERNEL(fingerprint64)

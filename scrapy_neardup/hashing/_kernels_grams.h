@@ -41,16 +41,15 @@ IN_CLONES static void mix_sums(uint64_t *to, const uint64_t *sums, Py_ssize_t co
         to[i] = mix(sums[i + n] - sums[i] * power);
 }
 
-/* Hashes every n-gram of the first characters, in order: one if there are fewer than n, none of none. */
-static void hash_n_grams(Grams *grams, Py_ssize_t length, Py_ssize_t n)
+/* Hashes every n-gram, in order: one if there are fewer characters than n, none of none. */
+static void hash_n_grams(Grams *grams, Py_ssize_t n)
 {
     uint64_t power = 1;
     Py_ssize_t i;
-    length = length < grams->length ? length : grams->length;
-    n = n < length ? n : length;
+    n = n < grams->length ? n : grams->length;
     for (i = 0; i < n; i++)
         power *= grams->base;
-    grams->count = length ? length - n + 1 : 0;
+    grams->count = grams->length ? grams->length - n + 1 : 0;
     mix_sums(grams->at, grams->sums, grams->count, n, power);
 }
 
@@ -134,19 +133,12 @@ static PyObject *sketch_of(const Grams *grams, Py_ssize_t bins, Py_ssize_t bits)
 /* See ``smallest``. */
 static PyObject *smallest_of(const Grams *grams, Py_ssize_t most)
 {
-    uint64_t few[MOST_KEYS];
-    Py_ssize_t i, j, held = 0;
-    for (i = 0; i < grams->count; i++) {
-        uint64_t value = grams->at[i];
-        if (held == most && value >= few[held - 1])
-            continue;
-        for (j = held; j && few[j - 1] > value; j--)
-            ;
-        if (j && few[j - 1] == value)
-            continue;
-        held += held < most;
-        memmove(few + j + 1, few + j, (size_t)(held - 1 - j) * sizeof *few);
-        few[j] = value;
-    }
+    uint64_t few[MOST_KEYS], limit = UINT64_MAX;
+    Py_ssize_t i, held = 0;
+    for (i = 0; i < grams->count; i++)
+        if (grams->at[i] <= limit) {
+            held = keep(few, held, most, &grams->at[i], sizeof *few, compare_words);
+            limit = held < most ? UINT64_MAX : few[held - 1];
+        }
     return list_of(number_item, few, held);
 }

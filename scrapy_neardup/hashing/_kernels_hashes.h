@@ -110,19 +110,13 @@ static uint8_t *encode(const Py_UCS4 *at, Py_ssize_t count, uint8_t *to)
             to[2] = (uint8_t)(0x80 | (c & 0x3F));
             to += 3;
         }
-        else if (c < 0x80)
-            *to++ = (uint8_t)c;
-        else if (c < 0x800) {
-            *to++ = (uint8_t)(0xC0 | c >> 6);
-            *to++ = (uint8_t)(0x80 | (c & 0x3F));
-        }
-        else if (c < 0x10000)
-            *to++ = '?';
+        else if (c < 0x80 || (c >= 0x800 && c < 0x10000))
+            *to++ = c < 0x80 ? (uint8_t)c : '?';
         else {
-            *to++ = (uint8_t)(0xF0 | c >> 18);
-            *to++ = (uint8_t)(0x80 | (c >> 12 & 0x3F));
-            *to++ = (uint8_t)(0x80 | (c >> 6 & 0x3F));
-            *to++ = (uint8_t)(0x80 | (c & 0x3F));
+            int shift = c < 0x800 ? 6 : 18;
+            *to++ = (uint8_t)((c < 0x800 ? 0xC0 : 0xF0) | c >> shift);
+            while (shift)
+                *to++ = (uint8_t)(0x80 | (c >> (shift -= 6) & 0x3F));
         }
     }
     return to;
@@ -225,29 +219,21 @@ KERNEL(hash_texts)
     Key key;
     PyObject *list, *found = NULL;
     Text *texts;
-    uint8_t *bytes = NULL, *to;
-    Py_ssize_t i, count, size = 0;
-    if (!PyArg_ParseTuple(args, "O&O!", as_key, &key, &PyList_Type, &list))
+    Py_ssize_t i, count;
+    if (!PyArg_ParseTuple(args, "O&O!", as_key, &key, &PyList_Type, &list) ||
+        !(texts = memory_for(count = PyList_Size(list), sizeof *texts)))
         return NULL;
-    count = PyList_Size(list);
     for (i = 0; i < count; i++) {
-        if (!is_so(PyUnicode_Check(PyList_GetItem(list, i)), PyExc_TypeError, "a str is needed"))
-            return NULL;
-        size += PyUnicode_GetLength(PyList_GetItem(list, i));
+        PyObject *text = PyList_GetItem(list, i);
+        if (!is_so(PyBytes_Check(text), PyExc_TypeError, "bytes are needed"))
+            break;
+        texts[i].at = (const uint8_t *)PyBytes_AsString(text);
+        texts[i].end = texts[i].at + PyBytes_Size(text);
     }
-    if ((texts = memory_for(count, sizeof *texts)) && (to = bytes = memory_for(size, 4))) {
-        Points points;
-        for (i = 0; i < count && points_of(PyList_GetItem(list, i), &points); i++) {
-            texts[i].at = to;
-            texts[i].end = to = encode(points.at, points.count, to);
-            release(&points);
-        }
-        if (i == count) {
-            hash_each(&key, texts, count);
-            found = list_of(hash_item, texts, count);
-        }
+    if (i == count) {
+        hash_each(&key, texts, count);
+        found = list_of(hash_item, texts, count);
     }
-    PyMem_Free(bytes);
     PyMem_Free(texts);
     return found;
 }

@@ -1,4 +1,4 @@
-/* Characters: normal spelling, letters, and strings in a text. */
+/* Characters: normal spelling and letters. */
 
 /* The entry of a character, 32 bits; text/characters.py makes them. */
 #define FOLDED 0x1FFFFF
@@ -29,7 +29,7 @@ static void forget_table(PyObject *capsule)
     int i;
     for (i = 0; i < BLOCKS; i++)
         Py_XDECREF(table->held[i]);
-    Py_DECREF(table->ask);
+    Py_XDECREF(table->ask);
     PyMem_Free(table);
 }
 
@@ -39,13 +39,8 @@ KERNEL(characters)
     Table *table;
     if (!PyArg_ParseTuple(args, "O", &ask))
         return NULL;
-    if (!(table = PyMem_Calloc(1, sizeof *table)))
-        return PyErr_NoMemory();
-    table->ask = Py_NewRef(ask);
-    if (!(capsule = PyCapsule_New(table, TABLE, forget_table))) {
-        Py_DECREF(ask);
-        PyMem_Free(table);
-    }
+    if ((capsule = new_capsule(&table, sizeof *table, TABLE, forget_table)))
+        table->ask = Py_NewRef(ask);
     return capsule;
 }
 
@@ -76,49 +71,28 @@ static int knows_all(Table *table, const Points *points)
     return 1;
 }
 
-enum { NOT_PLAIN, SAME, CHANGED };
-
-/* Brings a text into its normal spelling, without invisible characters, if all of it is plain; -1 with an error. All blocks
- * of the result are there then. */
-static int fold(Table *table, Points *points)
-{
-    Py_ssize_t i, count = 0;
-    Py_UCS4 changed = 0;
-    for (i = 0; i < points->count; i++) {
-        Py_UCS4 c = points->at[i], folded;
-        uint32_t entry;
-        if (!KNOWS(table, c))
-            return -1;
-        entry = ENTRY(table, c);
-        if (!(entry & PLAIN)) {
-            if (entry & IGNORED)
-                continue;
-            return NOT_PLAIN;
-        }
-        folded = c ^ (entry & FOLDED);
-        if (!KNOWS(table, folded))
-            return -1;
-        points->at[count++] = folded;
-        changed |= folded ^ c;
-    }
-    changed |= count < points->count;
-    points->count = count;
-    return changed ? CHANGED : SAME;
-}
-
+/* The normal spelling of a text, without invisible characters, if all of it is plain; else None. */
 KERNEL(folded)
 {
     Points points;
     Table *table;
-    PyObject *text, *found = NULL;
-    int is_plain;
+    PyObject *text, *found;
+    Py_ssize_t i, count = 0;
+    int is_same = 1;
     if (!PyArg_ParseTuple(args, "O&O", as_table, &table, &text) || !points_of(text, &points))
         return NULL;
-    is_plain = fold(table, &points);
-    if (is_plain == NOT_PLAIN)
-        found = Py_NewRef(Py_None);
-    else if (is_plain >= 0)
-        found = is_plain == CHANGED ? str_of(points.at, points.count) : Py_NewRef(text);
+    for (i = 0; i < points.count && KNOWS(table, points.at[i]); i++) {
+        uint32_t entry = ENTRY(table, points.at[i]);
+        if (!(entry & (PLAIN | IGNORED)))
+            break;
+        is_same &= (entry & (PLAIN | FOLDED)) == PLAIN;
+        if (entry & PLAIN)
+            points.at[count++] = points.at[i] ^ (entry & FOLDED);
+    }
+    if (i < points.count)
+        found = PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
+    else
+        found = is_same ? Py_NewRef(text) : str_of(points.at, count);
     release(&points);
     return found;
 }
@@ -141,64 +115,23 @@ KERNEL(letters)
     return found;
 }
 
-#define MOST_STRINGS 64
-#define MOST_LETTERS 32
-#define PLACES 4096
-
-/* Strings to look for, in chains by their first two characters. */
+/* A word or a line, and how much it says. */
 typedef struct {
-    Py_UCS4 at[MOST_STRINGS][MOST_LETTERS];
-    Py_ssize_t lengths[MOST_STRINGS];
-    uint8_t first[PLACES], next[MOST_STRINGS + 1]; /* one more than the number of a string, or 0 */
-    Py_ssize_t count;
-} Strings;
+    uint64_t hash;
+    double weight;
+    const Py_UCS4 *at;
+    Py_ssize_t length;
+} Word;
 
-/* The chain of the strings that begin with these two characters, and of some others. */
-static Py_ssize_t chain_of(const Py_UCS4 *at)
+/* The smallest weight first, equals in order of characters. */
+static int compare_weights(const void *one, const void *other)
 {
-    return (Py_ssize_t)((at[0] * 31 + at[1]) & (PLACES - 1));
-}
-
-/* The strings of a list. A shorter one than two characters, or a longer one than 32, is found in no text; 0 with an error. */
-static int prepare(Strings *strings, PyObject *list)
-{
-    Py_ssize_t i, length, count = PyList_Size(list);
-    if (!is_so(count <= MOST_STRINGS, PyExc_ValueError, "at most 64 strings are searched at once"))
-        return 0;
-    memset(strings->first, 0, sizeof strings->first);
-    strings->count = count;
-    for (i = 0; i < count; i++) {
-        PyObject *one = PyList_GetItem(list, i);
-        if (!is_so(PyUnicode_Check(one), PyExc_TypeError, "a str is needed"))
-            return 0;
-        length = PyUnicode_GetLength(one);
-        if (length > 1 && length <= MOST_LETTERS && PyUnicode_AsUCS4(one, strings->at[i], MOST_LETTERS, 0)) {
-            uint8_t *first = &strings->first[chain_of(strings->at[i])];
-            strings->lengths[i] = length;
-            strings->next[i + 1] = *first;
-            *first = (uint8_t)(i + 1);
-        }
-    }
-    return 1;
-}
-
-/* A bit for each string that a text holds. */
-static uint64_t look_for(const Strings *strings, const Py_UCS4 *at, Py_ssize_t count)
-{
-    uint64_t found = 0;
-    Py_ssize_t i, k;
-    for (i = 0; i + 1 < count; i++) {
-        uint8_t one;
-        for (one = strings->first[chain_of(at + i)]; one; one = strings->next[one]) {
-            const Py_UCS4 *string = strings->at[one - 1];
-            Py_ssize_t length = strings->lengths[one - 1];
-            if (length > count - i)
-                continue;
-            for (k = 0; k < length && at[i + k] == string[k]; k++)
-                ;
-            if (k == length)
-                found |= UINT64_C(1) << (one - 1);
-        }
-    }
-    return found;
+    const Word *a = one, *b = other;
+    Py_ssize_t i;
+    if (a->weight != b->weight)
+        return a->weight < b->weight ? -1 : 1;
+    for (i = 0; i < a->length && i < b->length; i++)
+        if (a->at[i] != b->at[i])
+            return a->at[i] < b->at[i] ? -1 : 1;
+    return (a->length > b->length) - (a->length < b->length);
 }

@@ -1,4 +1,4 @@
-/* Words of a text and their weights: see text/segmenter.py.
+/* Words of a text and their weights: see ``Segmenter`` in text/tokens.py.
  *
  * A word is known by bits of a hash of its characters: in jieba's tables no two words, or beginnings of words, have the same
  * ones. A slot has 8 bytes and the table 8 MB, as nearly each look-up waits for memory. In dicts it takes 150 MB.
@@ -52,22 +52,6 @@ static Slot *slot_for(const Lexicon *lexicon, uint64_t hash)
     return &lexicon->slots[place];
 }
 
-/* The slot of a word, which is added if it is new; NULL with an error. */
-static Slot *add_word(Lexicon *lexicon, uint64_t hash)
-{
-    Slot *slot;
-    if (lexicon->count >= lexicon->size / 4 * 3) {
-        PyErr_SetString(PyExc_ValueError, "there are too many words");
-        return NULL;
-    }
-    slot = slot_for(lexicon, hash);
-    if (!slot->word) {
-        slot->word = (uint32_t)(hash >> 32) | 1;
-        lexicon->count++;
-    }
-    return slot;
-}
-
 /* The place of a number, which is added if it is new; 0 with an error. */
 static uint16_t add_number(Numbers *numbers, double number)
 {
@@ -77,105 +61,74 @@ static uint16_t add_number(Numbers *numbers, double number)
     for (bits = mix(bits); *(place = &numbers->places[bits & (2 * MOST_NUMBERS - 1)]); bits++)
         if (numbers->at[*place] == number)
             return *place;
-    if (numbers->count + 1 == MOST_NUMBERS) {
-        PyErr_SetString(PyExc_ValueError, "there are too many different numbers");
-        return 0;
-    }
-    numbers->at[*place = ++numbers->count] = number;
+    if (is_so(numbers->count + 1 < MOST_NUMBERS, PyExc_ValueError, "there are too many different numbers"))
+        numbers->at[*place = ++numbers->count] = number;
     return *place;
 }
 
-/* A line of a word, a space, and a number with another space or the end of the line behind it. */
-typedef struct {
-    const Py_UCS4 *word;
-    Py_ssize_t length;
-    double number;
-} Entry;
-
-#define LONGEST_NUMBER 400 /* digits */
-
-/* Reads a line; returns where the next one begins, NULL with an error. */
-static const Py_UCS4 *read_entry(const Py_UCS4 *at, const Py_UCS4 *end, Entry *entry)
+/* The next character of UTF-8 that ends with a zero; of other bytes any number. */
+static Py_UCS4 next_point(const char **at)
 {
-    char number[LONGEST_NUMBER + 1], *stop = number;
-    Py_ssize_t size = 0;
-    for (entry->word = at; at < end && *at != ' ' && *at != '\n'; at++)
-        ;
-    entry->length = at - entry->word;
-    for (at += at < end && *at == ' '; at < end && *at != ' ' && *at != '\n'; at++)
-        if (size < LONGEST_NUMBER)
-            number[size++] = (char)(*at < 128 ? *at : '?');
-    number[size] = 0;
-    entry->number = PyOS_string_to_double(number, &stop, NULL);
-    if (stop != number + size || !size || size == LONGEST_NUMBER) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_ValueError, "a line is no word with a number");
-        return NULL;
-    }
-    while (at < end && *at++ != '\n')
-        ;
-    return at;
+    Py_UCS4 first = (uint8_t) * (*at)++, point = first < 0xC0 ? first : first & (first < 0xE0 ? 0x1F : first < 0xF0 ? 0xF : 7);
+    while (first >= 0xC0 && (**at & 0xC0) == 0x80)
+        point = point << 6 | ((uint8_t) * (*at)++ & 0x3F);
+    return point;
 }
 
-/* Adds a dictionary of words and how often they occur; 0, or -1 with an error. */
-static int read_dictionary(Lexicon *lexicon, const Points *points)
+/* Adds lines of a word, a space, and a number, which may have more behind it. Keeps the numbers of at most so many lines, in
+ * their order; returns how many, or -1 with an error. Each beginning of a word has a slot. */
+static Py_ssize_t read_lines(Lexicon *lexicon, const char *at, int are_weights, double *kept, Py_ssize_t most)
 {
-    const Py_UCS4 *at = points->at, *end = at + points->count;
-    double total = 0;
-    Py_ssize_t i;
-    Entry entry;
-    while (at < end) {
+    Py_ssize_t count = 0;
+    for (; *at; at += *at == '\n') {
         uint64_t hash = 1;
         Slot *slot = NULL;
-        if (!(at = read_entry(at, end, &entry)))
-            return -1;
-        for (i = 0; i < entry.length; i++) {
+        uint16_t place;
+        char *end = NULL;
+        double number;
+        while (*at && *at != ' ' && *at != '\n') {
             if (slot)
                 slot->chance |= HAS_LONGER;
-            hash = longer(hash, entry.word[i]);
-            if (!(slot = add_word(lexicon, hash)))
+            slot = slot_for(lexicon, hash = longer(hash, next_point(&at)));
+            lexicon->count += !slot->word;
+            slot->word = (uint32_t)(hash >> 32) | 1;
+            if (!is_so(lexicon->count < lexicon->size / 4 * 3, PyExc_ValueError, "there are too many words"))
                 return -1;
         }
-        if (slot && entry.number > 0) {
-            uint16_t place = add_number(&lexicon->chances, entry.number);
-            if (!place)
-                return -1;
+        number = PyOS_string_to_double(*at == ' ' ? ++at : "", &end, NULL);
+        if (PyErr_Occurred() || !is_so((!*end || *end == ' ' || *end == '\n') && isfinite(number) && count < most,
+                                       PyExc_ValueError, "a line is no word with a number, or there are too many lines"))
+            return -1;
+        for (at = end; *at && *at != '\n';)
+            at++;
+        kept[count++] = number;
+        if (!slot || (!are_weights && number <= 0))
+            continue;
+        if (!(place = add_number(are_weights ? &lexicon->weights : &lexicon->chances, number)))
+            return -1;
+        if (are_weights)
+            slot->weight = place;
+        else
             slot->chance = (uint16_t)((slot->chance & HAS_LONGER) | place);
-        }
-        total += entry.number;
     }
+    return count;
+}
+
+/* Reads both tables, maybe with an error. Words without a weight have the median, of two the larger. */
+static void read_tables(Lexicon *lexicon, const char *dictionary, const char *weights, Py_ssize_t most)
+{
+    double total = 0, *numbers = memory_for(most, sizeof *numbers);
+    Py_ssize_t i, count = numbers ? read_lines(lexicon, dictionary, 0, numbers, most) : -1;
+    for (i = 0; i < count; i++)
+        total += numbers[i];
     lexicon->rare = -log(total);
     for (i = 1; i <= lexicon->chances.count; i++)
         lexicon->chances.at[i] = log(lexicon->chances.at[i]) - log(total);
-    return 0;
-}
-
-static int compare_numbers(const void *one, const void *other)
-{
-    double a = *(const double *)one, b = *(const double *)other;
-    return (a > b) - (a < b);
-}
-
-/* Adds weights of at most so many words, and their median, of two the larger, for all other words; 0, or -1 with an error. */
-static int read_weights(Lexicon *lexicon, const Points *points, Py_ssize_t most)
-{
-    const Py_UCS4 *at = points->at, *end = at + points->count;
-    double *all = memory_for(most, sizeof *all);
-    Py_ssize_t count = 0;
-    Entry entry;
-    while (all && at < end && !PyErr_Occurred()) {
-        Slot *slot = (at = read_entry(at, end, &entry)) ? add_word(lexicon, hash_word(entry.word, entry.length)) : NULL;
-        if (slot && is_so(count < most, PyExc_ValueError, "there are too many words")) {
-            slot->weight = add_number(&lexicon->weights, entry.number);
-            all[count++] = entry.number;
-        }
+    if (count >= 0 && (count = read_lines(lexicon, weights, 1, numbers, most)) > 0) {
+        qsort(numbers, (size_t)count, sizeof *numbers, compare_numbers);
+        lexicon->weights.at[0] = numbers[count / 2];
     }
-    if (all && !PyErr_Occurred()) {
-        qsort(all, (size_t)count, sizeof *all, compare_numbers);
-        lexicon->weights.at[0] = count ? all[count / 2] : 0.0;
-    }
-    PyMem_Free(all);
-    return PyErr_Occurred() ? -1 : 0;
+    PyMem_Free(numbers);
 }
 
 static void forget_lexicon(PyObject *capsule)
@@ -185,41 +138,27 @@ static void forget_lexicon(PyObject *capsule)
     PyMem_Free(lexicon);
 }
 
-/* Dictionary, weights, and an upper limit for the number of different words in both. */
+/* Dictionary and weights, and an upper limit for the number of lines in both. */
 KERNEL(lexicon)
 {
     Lexicon *lexicon;
-    Points words, weights;
-    PyObject *capsule = NULL;
+    PyObject *dictionary, *weights, *capsule;
     Py_ssize_t most;
-    if (!PyArg_ParseTuple(args, "O&O&O&", as_text, &words, as_text, &weights, as_size, &most))
+    if (!PyArg_ParseTuple(args, "SSO&", &dictionary, &weights, as_size, &most) ||
+        !(capsule = new_capsule(&lexicon, sizeof *lexicon, LEXICON, forget_lexicon)))
         return NULL;
-    if ((lexicon = PyMem_Calloc(1, sizeof *lexicon))) {
-        for (lexicon->size = 1024; lexicon->size / 4 * 3 < (size_t)most; lexicon->size *= 2)
-            ;
-        lexicon->slots = PyMem_Calloc(lexicon->size, sizeof *lexicon->slots);
-        if (!(capsule = PyCapsule_New(lexicon, LEXICON, forget_lexicon)))
-            PyMem_Free(lexicon);
-    }
-    if (!capsule || !lexicon->slots)
+    for (lexicon->size = 1024; lexicon->size / 4 * 3 < (size_t)most; lexicon->size *= 2)
+        ;
+    if (!(lexicon->slots = PyMem_Calloc(lexicon->size, sizeof *lexicon->slots)))
         PyErr_NoMemory();
-    else if (read_dictionary(lexicon, &words) == 0)
-        read_weights(lexicon, &weights, most);
-    release(&words);
-    release(&weights);
+    else
+        read_tables(lexicon, PyBytes_AsString(dictionary), PyBytes_AsString(weights), most);
     if (PyErr_Occurred())
         Py_CLEAR(capsule);
     return capsule;
 }
 
 /* ---- words of a text --------------------------------------------------------------------------------------------- */
-
-typedef struct {
-    uint64_t hash;
-    double weight;
-    const Py_UCS4 *at;
-    Py_ssize_t length;
-} Word;
 
 /* The best way to cut what begins at a character: the logarithm of its chance, and its first word. */
 typedef struct {
@@ -235,16 +174,6 @@ static int is_cut(Py_UCS4 c)
     return c >= 0x4E00 && c <= 0x9FD5;
 }
 
-/* Hashes each character, and each with the next one. */
-IN_CLONES static void hash_beginnings(const Py_UCS4 *at, Py_ssize_t count, uint64_t *ones, uint64_t *twos)
-{
-    Py_ssize_t i;
-    for (i = 0; i < count; i++)
-        ones[i] = longer(1, at[i]);
-    for (i = 0; i + 1 < count; i++)
-        twos[i] = longer(ones[i], at[i + 1]);
-}
-
 #define AHEAD 16 /* characters: most words have one or two, and their slots are fetched so early */
 
 /* Cuts Chinese characters as jieba does without its hidden Markov model. The first of ``steps`` begins the result. */
@@ -252,8 +181,10 @@ static void cut_run(const Lexicon *lexicon, const Py_UCS4 *at, Py_ssize_t count,
 {
     uint64_t *ones = hashes, *twos = hashes + count;
     Py_ssize_t i, k;
-    hash_beginnings(at, count, ones, twos);
-    twos[count - 1] = 0; /* of no word */
+    for (i = 0; i < count; i++) {
+        ones[i] = longer(1, at[i]);
+        twos[i] = i + 1 < count ? longer(ones[i], at[i + 1]) : 0; /* 0 is of no word */
+    }
     steps[count].chance = 0.0;
     for (i = count + AHEAD; i-- > 0;) {
         Step best = {0.0, 0, 0, NULL};
@@ -289,11 +220,6 @@ static uint32_t kind_of(const Table *table, Py_UCS4 c)
     return entry & HAN ? HAN : entry & KATAKANA ? KATAKANA : entry & (UNSPACED | LETTER);
 }
 
-static Word weigh(const Lexicon *lexicon, const Py_UCS4 *at, Py_ssize_t length, uint64_t hash, const Slot *slot)
-{
-    return (Word){hash, lexicon->weights.at[slot->weight], at, length};
-}
-
 /* Finds the words of a text, of Chinese ones with one character only ``singles``; their number, or -1 with an error. The
  * caller frees ``*words``. */
 static Py_ssize_t find_words(const Lexicon *lexicon, const Table *table, const Points *points, int singles, Word **words)
@@ -307,22 +233,21 @@ static Py_ssize_t find_words(const Lexicon *lexicon, const Table *table, const P
     }
     for (; at < all_end; at = end) {
         uint32_t kind = kind_of(table, *at);
+        const Step *step;
         end = at + 1;
         if (!kind)
             continue;
         while (end < all_end && kind_of(table, *end) == kind && !(kind & UNSPACED))
             end++;
-        if (kind != HAN) {
-            uint64_t hash = hash_word(at, end - at);
-            (*words)[found++] = weigh(lexicon, at, end - at, hash, slot_for(lexicon, hash));
-        }
-        else {
-            const Step *step = steps;
+        if (kind == HAN)
             cut_run(lexicon, at, end - at, steps, (uint64_t *)(void *)(steps + points->count + 1));
-            for (; at < end; at += step->length, step += step->length)
-                if (singles || step->length > 1)
-                    (*words)[found++] = weigh(lexicon, at, step->length, step->hash, step->slot);
+        else {
+            uint64_t hash = hash_word(at, end - at);
+            *steps = (Step){0.0, end - at, hash, slot_for(lexicon, hash)};
         }
+        for (step = steps; at < end; at += step->length, step += step->length)
+            if (singles || kind != HAN || step->length > 1)
+                (*words)[found++] = (Word){step->hash, lexicon->weights.at[step->slot->weight], at, step->length};
     }
     PyMem_Free(steps);
     return found;
@@ -334,35 +259,16 @@ static PyObject *word_item(const void *words, Py_ssize_t place)
     return str_of(word->at, word->length);
 }
 
-/* Whether a word comes before another one: the smallest weight first, equals in order of characters. */
-static int is_before(const Word *one, const Word *other)
-{
-    Py_ssize_t i, both = one->length < other->length ? one->length : other->length;
-    if (one->weight != other->weight)
-        return one->weight < other->weight;
-    for (i = 0; i < both; i++)
-        if (one->at[i] != other->at[i])
-            return one->at[i] < other->at[i];
-    return one->length < other->length;
-}
-
-/* Puts the different words that weigh most first, see ``is_before``; returns their number. */
+/* Puts the different words that weigh most first; returns their number. */
 static Py_ssize_t rank(Word *words, Py_ssize_t count, Py_ssize_t most)
 {
     Py_ssize_t i, held = 0;
     qsort(words, (size_t)count, sizeof *words, compare_words); /* by hash, which comes first */
     for (i = 0; i < count; i++) {
         Word word = words[i];
-        Py_ssize_t place = held;
         for (word.weight = -word.weight; i + 1 < count && words[i + 1].hash == word.hash; i++)
             word.weight -= words[i + 1].weight;
-        while (place && is_before(&word, &words[place - 1]))
-            place--;
-        if (place == most)
-            continue;
-        held += held < most;
-        memmove(words + place + 1, words + place, (size_t)(held - 1 - place) * sizeof *words);
-        words[place] = word;
+        held = keep(words, held, most, &word, sizeof word, compare_weights);
     }
     return held;
 }

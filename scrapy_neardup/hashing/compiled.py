@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 #: The version of the module for these files. Another one, left by an editable install, is not used.
-_VERSION = 26
+_VERSION = 27
 
 
 class Kernels(Protocol):
@@ -23,8 +23,8 @@ class Kernels(Protocol):
 
     VERSION: int
 
-    # ``Keyed.every``.
-    def hash_texts(self, secret: bytes, texts: list[str], /) -> list[int]: ...
+    # ``Keyed.every``, of encoded texts.
+    def hash_texts(self, secret: bytes, texts: list[bytes], /) -> list[int]: ...
     # A table of characters, from a function that describes 256 of them (text/characters.py).
     def characters(self, block: Callable[[int], bytes], /) -> Any: ...
     # The normal spelling, or None if it takes more than this table.
@@ -49,9 +49,9 @@ class Kernels(Protocol):
     def cut_lacking(
         self, cut: Any, shortest: int, longest: int, offset: int, base: int, mask: int, hashes: list[int], /
     ) -> list[int]: ...
-    # Reads lines of a word, a space and a number, ``most`` in all. Numbers of the dictionary say how often words occur;
-    # more may follow them. Raises ValueError for any other line.
-    def lexicon(self, dictionary: str, weights: str, most: int, /) -> Any: ...
+    # Reads lines of a word, a space and a number, in UTF-8 and ``most`` in all. Numbers of the dictionary say how often
+    # words occur; more may follow them. Raises ValueError for any other line.
+    def lexicon(self, dictionary: bytes, weights: bytes, most: int, /) -> Any: ...
     # The words of ``Segmenter.words`` if all are wanted, and ``core`` core words.
     def words(
         self, known: Any, text: str, lexicon: Any, singles: bool, core: int, all_words: bool, /

@@ -234,5 +234,5 @@ def _drops(store: PageStore, generation: int = 0) -> Iterator[Drop]:
 
 def _at(store: PageStore, url: int) -> Record | None:
     """Return the page at a hash of a URL."""
-    seen = store.value(b"u" + url.to_bytes(8, "big"))
+    seen = store.kv.get(b"u" + url.to_bytes(8, "big"))
     return store.record(unpack_seen(seen)[0] if seen else 0)

@@ -141,7 +141,7 @@ class Context:
 
     @cached_property
     def filed_fingerprint(self) -> Fingerprint:
-        """The fingerprint as it is filed: without overused keys, and with the mark ``in_form``."""
+        """The fingerprint that is filed: without overused keys, and with the mark ``in_form``."""
         found = self.search_result
         filed = without_overused_keys(self.fingerprint, found.overused_keys)
         return replace(filed, in_form=True) if found.in_form else filed

@@ -129,7 +129,7 @@ def judge_as_copy(context: Context, nearest: SimilarPage, role: Role = Role.COPY
         filed.sketch if is_variant or passes else b"",
         delivered=passes,
         dropped=mark,
-        body=page.body if passes and not by_hand else 0,  # a manual verdict may be removed
+        body=page.body if passes else 0,
     )
     if role is Role.COPY:
         verdict = replace(verdict, id=record.id)

@@ -33,11 +33,11 @@ _PAUSE = 1.0
 
 
 #: Judges a page, which counts from then on. Raises StoreError.
-Judge = Callable[[Page], Verdict]
+JudgeNow = Callable[[Page], Verdict]
 
 
 @contextmanager
-def open_judge(detector: Detector, wait: float, *, sealed: bool = False) -> Iterator[Judge]:
+def open_judge(detector: Detector, wait: float, *, sealed: bool = False) -> Iterator[JudgeNow]:
     """Yield the judge for the state of a detector; leave it before the state is closed.
 
     ``wait``: as NEARDUP_WAIT. ``sealed``: whether each page is permanent at once.
@@ -150,22 +150,22 @@ class RecordReader:
         fields = dict(entry.fields)
         if entry.html:
             fields[self._html_field] = entry.html
-        made = self._source.prepare(fields, None, self.url(entry, name), entry.content_type or None)
-        return made.named(name) if isinstance(made, Page) else made
+        return self._source.prepare(fields, None, self.url(entry, name), entry.content_type or None, name)
 
     def read(self, made: Page | UnreadPage, name: str, answer: Answer | None = None) -> Page:
         """Read a page, or take the ``answer`` of a worker. Raises ExtractionError."""
-        page = made if isinstance(made, Page) else self._source.read(made, answer).named(name)
+        page = made if isinstance(made, Page) else self._source.read(made, answer)
         return replace(page, html=0) if name.startswith(TEXT_PREFIX) else page
 
     def add_item_hash(self, page: Page, entry: Entry) -> Page:
-        """Add the hash of a record to a page that has none: see ``PageSource.add_item_hash``.
+        """Add the hash of a record to a page that has none: see ``PageSource.hash_item``.
 
         A page that is named by its text stays without: it may be the third that says "see attachment".
         """
         if page.html or page.reader or page.url.startswith(TEXT_PREFIX):
             return page
-        return self._source.add_item_hash(page, entry.fields, self.url(entry, page.url))
+        hashed = self._source.hash_item(entry.fields, self.url(entry, page.url))
+        return replace(page, html=hashed) if hashed else page
 
 
 class Batch:
@@ -174,7 +174,7 @@ class Batch:
     Two records with one name are versions of one page, not copies.
     """
 
-    def __init__(self, detector: Detector, judge: Judge, source: PageSource, id_field: str = "") -> None:
+    def __init__(self, detector: Detector, judge: JudgeNow, source: PageSource, id_field: str = "") -> None:
         """``judge``: of the same ``detector``. A ``source`` without ``bodies`` also reads records with known bytes.
 
         ``id_field``: see ``RecordReader``.

@@ -10,7 +10,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import astuple, replace
+from dataclasses import astuple
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,8 +18,8 @@ from scrapy_neardup.errors import PageError
 from scrapy_neardup.files import STDIN, Entry, InputRecord, Skipped, find_format, read_input
 from scrapy_neardup.files.compression import find_file
 from scrapy_neardup.files.entry import name_entry
+from scrapy_neardup.judge.records import RecordReader
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import decode_body
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.page.urls import site_of
 
@@ -32,6 +32,7 @@ class DocumentReader:
         self.left_out: Counter[str] = Counter()
         self._source = source
         self._id_field = id_field
+        self._records = RecordReader(source, id_field)
 
     def read(self, *files: str | Path) -> Iterator[Page]:
         """Yield the documents of files, folders or standard input (``-``).
@@ -69,21 +70,12 @@ class DocumentReader:
 
     def _page(self, entry: Entry, name: str) -> Page:
         """Return the page of a record, also one with an empty text. Raises PageError if there is none."""
-        url = self._source.fields.url(entry.fields)
         try:
-            return make_page(self._source, entry, name, url)
+            return self._records.read(self._records.draft(entry, name), name)
         except PageError as error:
             if error.reason != "no_content" or not isinstance(entry.fields.get(self._source.fields.names["text"]), str):
                 raise
-            return Page(name, site=site_of(url))
-
-
-def make_page(source: PageSource, entry: Entry, name: str, url: str) -> Page:
-    """Return the page of a record as a crawl would judge it, under a name. Raises PageError if there is none."""
-    values = dict(entry.fields)
-    if entry.html:
-        values[source.fields.names["html"]] = decode_body(entry.html, entry.content_type or None)
-    return replace(source.page(values, None, url or name).named(name), site=site_of(url))
+            return Page(name, site=site_of(self._source.fields.url(entry.fields)))
 
 
 class Spool:

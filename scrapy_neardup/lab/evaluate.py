@@ -10,7 +10,7 @@ from itertools import islice
 from time import process_time
 from typing import Any
 
-from scrapy_neardup.errors import PageError, SettingsError
+from scrapy_neardup.errors import PageError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.lab.labels import Label
@@ -154,17 +154,6 @@ def evaluate(
         ms_per_page=round(1e3 * seconds / max(1, pages), 3),
         bytes_per_page=round(size / max(1, pages), 1),
     )
-
-
-def find_threshold(method: Method) -> str:
-    """Return the parameter that decides how similar copies are. Raises SettingsError if the method does not name it."""
-    found = getattr(method, "threshold", None)
-    if not isinstance(found, str) or not hasattr(method, "sweep"):
-        raise SettingsError(
-            f"The method {method.name} does not name its threshold. Give its class the attributes threshold (name of "
-            "a parameter) and sweep (values to try)."
-        )
-    return found
 
 
 def find_overrides(method: Method) -> dict[str, Any]:

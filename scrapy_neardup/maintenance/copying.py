@@ -1,4 +1,4 @@
-"""Copy a state into a new one: a sound one to another recipe, or the readable part of a damaged one.
+"""Copy a state into a new one: a sound one as it is or to another recipe, or the readable part of a damaged one.
 
 The new state is made in a folder beside its place, and moved there when it is complete. So no crawl opens a part of it.
 """
@@ -20,8 +20,8 @@ from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.matching import candidates, without_overused_keys
 from scrapy_neardup.kv.base import Changes, FileEngine
 from scrapy_neardup.maintenance.damaged import DamagedState
-from scrapy_neardup.maintenance.export import OpenState, PageEntry, Source
 from scrapy_neardup.maintenance.scan import Watch, unwatched
+from scrapy_neardup.maintenance.source import OpenState, PageEntry, Source
 from scrapy_neardup.maintenance.verify import STATE_ROWS, Findings, RowKind, check, sound_rows
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
@@ -63,7 +63,8 @@ def copy_state(
     """
     found = CopyCounts()
     for kind in kinds:
-        rows = dict(sound_rows(kind, store, watch(source.rows(kind.prefix), what=f"rows of {kind.name}")))
+        found_rows = watch(source.rows(kind.prefix), what=f"rows of {kind.name}")
+        rows = dict(sound_rows(kind, store, found_rows, source.damaged))
         found.rows[kind.name] += len(rows)
         if kind.name == "counts":
             store.add_counts(read_counts(rows.items()))
@@ -79,7 +80,7 @@ def copy_state(
     for entry in map(change, watch(source.pages(), total)):
         record = entry.record
         url = url_key(record.url, store.hashes)
-        if url in changes.puts or store.value(url) is not None:
+        if url in changes.puts or store.kv.get(url) is not None:
             flush()
             if (earlier := store.find(record.url)) is not None:  # else two URLs have one hash
                 found.replaced += 1
@@ -139,6 +140,19 @@ def _refuse_existing(*paths: Path) -> None:
     for there in paths:
         if there.exists():
             raise StoreError(f"{there} already exists. Name a new place for the new state.")
+
+
+def export(store: PageStore, target: tuple[type[FileEngine], str], watch: Watch = unwatched) -> int:
+    """Make a copy of a state or a snapshot at ``target`` (class and location), without unsealed pages; return their
+    number. Raises StoreError.
+    """
+    source, (kind, location) = OpenState(store), target
+    _ = store.hashes  # raises if the secret is unknown
+    with (
+        new_state(kind, location, store.location) as (_, draft),
+        closing(open_at(kind, draft, source.recipe, secret=source.secret)) as new,
+    ):
+        return copy_state(source, new, watch=watch, total=store.pages).pages
 
 
 # A damaged state.

@@ -15,7 +15,7 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import FileEngine, Row, after
 from scrapy_neardup.kv.tally import KEY, RowTally, secret_at
-from scrapy_neardup.maintenance.export import PageEntry
+from scrapy_neardup.maintenance.source import PageEntry
 from scrapy_neardup.maintenance.verify import unpack_record
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.layout import evidence_key, last_id, unpack_seen, url_key
@@ -107,6 +107,7 @@ class DamagedState:
     def __init__(self, copy: Rows, kind: type[FileEngine], location: str, secret: Secret | None) -> None:
         """``secret``: for a state that holds none. Raises StoreError, StoreMismatch."""
         self.name = location
+        self.damaged = None  # rows that cannot be unpacked are left out
         self.broken = self.named = 0
         self._salvage = Salvage(copy)
         names = dict(self.rows(b"m"))

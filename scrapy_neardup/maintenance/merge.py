@@ -21,11 +21,12 @@ from scrapy_neardup.judge.manual_verdicts import (
     ManualKind,
     ManualVerdict,
     find_manual_verdict,
+    manual_verdicts,
     write_manual_verdicts,
 )
 from scrapy_neardup.judge.matching import search
-from scrapy_neardup.maintenance.export import PageEntry, Source, counts_of, verdicts_of
 from scrapy_neardup.maintenance.scan import Ids, Watch, members, unwatched
+from scrapy_neardup.maintenance.source import OpenState, PageEntry
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint
 from scrapy_neardup.state.evidence import Evidence
@@ -49,7 +50,7 @@ class MergeCounts:
     against: int = 0
 
 
-def merge(source: Source, store: PageStore, method: Method | None = None, watch: Watch = unwatched) -> MergeCounts:
+def merge(source: OpenState, store: PageStore, method: Method | None = None, watch: Watch = unwatched) -> MergeCounts:
     """Add all pages of a source with our recipe; with a method, find copies across the two.
 
     New pages are sealed together, so an interrupted merge is rolled back at the next opening. Pages that are newer
@@ -57,7 +58,7 @@ def merge(source: Source, store: PageStore, method: Method | None = None, watch:
     copies.
     """
     found = MergeCounts()
-    found.judgements, found.against = take_verdicts(verdicts_of(source, store.hashes), store)
+    found.judgements, found.against = take_verdicts(manual_verdicts(source.store), store)
     merger = _Merger(source, store, watch, found)
     merger.plan(method.with_hashes(store.hashes) if method else None)
     merger.write()
@@ -121,7 +122,7 @@ def is_renewed(known: Record, last_seen: int, entry: PageEntry) -> bool:
 class _Merger:
     """Decides on every page of the source, then writes. Memory grows with the pages that differ here."""
 
-    def __init__(self, source: Source, store: PageStore, watch: Watch, found: MergeCounts) -> None:
+    def __init__(self, source: OpenState, store: PageStore, watch: Watch, found: MergeCounts) -> None:
         self._source = source
         self._store = store
         self._watch = watch
@@ -196,7 +197,7 @@ class _Merger:
                     placed = _aged(self._place(entry.record), entry.record)
                     store.add(placed, self._evidence(entry), generation=generation, seen=entry.seen)
             # Before the seal: a repeated merge counts pages twice rather than never, and in doubt a page passes.
-            store.add_counts(counts_of(self._source), in_both=self._found.known + self._found.newer)
+            store.add_counts(self._source.counts(), in_both=self._found.known + self._found.newer)
             store.seal(generation, store.unsealed(generation))
             store.end(generation)
         for are_copies in (False, True) if self._found.known or self._found.newer else ():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -19,14 +19,25 @@ from scrapy_neardup.state.layout import last_id, unpack_seen
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.verifier import column
+from scrapy_neardup.untrusted import SITE, clean_line
 
 T = TypeVar("T")
 Ids = npt.NDArray[np.uint64]
 Flags = npt.NDArray[np.bool_]
 #: Sites to name, those with most pages or drops first.
 _SITES = 10
-#: The kind of copies without evidence.
-UNKNOWN = "unknown"
+#: All kinds in their order: copies, then pages that passed though they resemble an earlier one.
+COPIES = ("identical", "near", "retitled", "excerpt", "same_title", "unknown")
+PASSED = ("excerpt", "same_title")
+
+
+def kind_of(evidence: Evidence | None) -> str:
+    """Return the kind of a copy.
+
+    >>> kind_of(Evidence("near")), kind_of(None)
+    ('near', 'unknown')
+    """
+    return evidence.likeness if evidence is not None and evidence.likeness in COPIES else "unknown"
 
 
 class Watch(Protocol):
@@ -88,69 +99,6 @@ def members(records: Iterable[Record]) -> Members:
 # Numbers.
 
 
-class Census:
-    """Counts pages that come by id. It keeps eight bytes for each copy.
-
-    ``kinds``: copies by kind. ``passed``: originals that resemble an earlier page, by kind. ``variants``: copies that
-    later pages are compared with. ``better``: copies that replaced their original. ``first_seen``: the oldest page, in
-    seconds since 1970; 0 for none. ``rows``: rows of listings, which are compared with no page.
-    """
-
-    def __init__(self) -> None:
-        self.pages = self.originals = self.variants = self.better = self.rows = 0
-        self.first_seen = self._newest = 0.0
-        self.kinds: Counter[str] = Counter()
-        self.passed: Counter[str] = Counter()
-        #: The original of each copy.
-        self._copied = array("Q")
-        self._led = array("Q")
-
-    def add(self, record: Record, evidence: Evidence | None) -> None:
-        """Count a page."""
-        if not self.pages:
-            self.first_seen = record.first_seen
-        self._newest = record.first_seen
-        self.pages += 1
-        likeness = evidence.likeness if evidence else ""
-        if record.original != record.id:
-            self._copied.append(record.original)
-            self.kinds[likeness or UNKNOWN] += 1
-            self.variants += record.is_variant
-            if record.leads:
-                self.better += 1
-                self._led.append(record.original)
-        elif record.is_original:
-            self.originals += 1
-            if evidence and likeness and evidence.like:
-                self.passed[likeness] += 1
-        else:
-            self.rows += record.is_row
-
-    @property
-    def copies(self) -> int:
-        """How many copies there are."""
-        return len(self._copied)
-
-    @property
-    def unjudged(self) -> int:
-        """How many pages could not be judged, without rows of listings."""
-        return self.pages - self.originals - self.copies - self.rows
-
-    def groups(self) -> tuple[Ids, npt.NDArray[np.intp]]:
-        """Return the sorted ids of originals with copies, even of originals that are gone, and the number of copies of
-        each.
-        """
-        return np.unique(column(self._copied), return_counts=True)
-
-    def led(self) -> Ids:
-        """Return the ids of groups with a better page."""
-        return np.unique(column(self._led))
-
-    def last_seen(self, store: PageStore) -> int:
-        """Return when any page was last seen, in seconds since 1970; 0 for an empty state."""
-        return max(int(self._newest), max((unpack_seen(seen)[1] for _, seen in store.rows(b"u")), default=0))
-
-
 @dataclass(frozen=True, slots=True)
 class Site:
     """Pages of one site, and copies among them. The name is empty for pages without a site."""
@@ -162,68 +110,118 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """The counts of a state, as in the JSON of ``stats``. Times are in seconds since 1970, 0 for an empty state.
+    """The counts of a state, for ``stats`` and for the report. Times are in seconds since 1970, 0 for an empty state.
 
-    ``rows``: rows of listings. ``kinds``: copies by kind. ``originals_like_others``: originals that resemble an earlier
-    page, by kind. ``better``: copies that replaced their original. ``judged_by_hand``: manual verdicts by sort.
-    ``groups``: groups of two pages or more. ``dropped_sites``: the sites with most drops in the last crawls.
+    ``rows``: rows of listings, which are compared with no page. ``kinds``: copies by kind. ``originals_like_others``:
+    originals that resemble an earlier page, by kind. ``variants``: copies that later pages are compared with.
+    ``better``: copies that replaced their original. ``judged_by_hand``: manual verdicts by sort. ``groups``: originals
+    with copies, even originals that are gone. ``characters_saved``: in the ``copies_of_known_length``.
+    ``dropped_sites``: the sites with most drops in the last crawls.
     """
 
-    pages: int
-    originals: int
-    copies: int
-    rows: int
-    unjudged: int
-    kinds: dict[str, int]
-    originals_like_others: dict[str, int]
-    variants: int
-    better: int
-    copies_without_original: int
-    judged_by_hand: dict[str, int]
-    groups: int
-    largest_group: int
-    sites: int
-    top_sites: tuple[Site, ...]
-    dropped_sites: tuple[SiteDrops, ...]
-    first_seen: float
-    last_seen: int
-    bytes: int
+    pages: int = 0
+    originals: int = 0
+    copies: int = 0
+    rows: int = 0
+    unjudged: int = 0
+    kinds: dict[str, int] = field(default_factory=dict)
+    originals_like_others: dict[str, int] = field(default_factory=dict)
+    variants: int = 0
+    better: int = 0
+    copies_without_original: int = 0
+    judged_by_hand: dict[str, int] = field(default_factory=dict)
+    groups: int = 0
+    largest_group: int = 0
+    characters_saved: int = 0
+    copies_of_known_length: int = 0
+    sites: int = 0
+    top_sites: tuple[Site, ...] = ()
+    dropped_sites: tuple[SiteDrops, ...] = ()
+    first_seen: float = 0
+    last_seen: int = 0
+    bytes: int = 0
+
+
+class Census:
+    """Counts pages that come by id, with 16 bytes a page and the name of each site."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[str] = Counter()
+        self._kinds: Counter[str] = Counter()
+        self._passed: Counter[str] = Counter()
+        self._sites: Counter[str] = Counter()
+        self._copying: Counter[str] = Counter()
+        #: The ids of all pages, the original of each copy, and the groups with a better page.
+        self._ids, self._copied, self._led = array("Q"), array("Q"), array("Q")
+
+    def add(self, record: Record, evidence: Evidence | None) -> None:
+        """Count a page."""
+        counts, site = self._counts, site_of(record.url)
+        self._ids.append(record.id)
+        self._sites[site] += 1
+        if record.original != record.id:
+            self._copied.append(record.original)
+            self._copying[site] += 1
+            self._kinds[kind_of(evidence)] += 1
+            counts["variants"] += record.is_variant
+            if evidence is not None:
+                counts["characters_saved"] += evidence.letters
+                counts["copies_of_known_length"] += 1
+            if record.leads:
+                self._led.append(record.original)
+        elif record.is_original:
+            counts["originals"] += 1
+            if evidence and evidence.like and evidence.likeness in PASSED:
+                self._passed[evidence.likeness] += 1
+        else:
+            counts["rows" if record.is_row else "unjudged"] += 1
+
+    def groups(self) -> tuple[Ids, npt.NDArray[np.intp]]:
+        """Return the sorted ids of originals with copies, even of originals that are gone, and the number of copies of
+        each.
+        """
+        return np.unique(column(self._copied), return_counts=True)
+
+    def statistics(self, store: PageStore) -> Statistics:
+        """Return all counts of a state whose pages were added."""
+        ids, (originals, copies) = column(self._ids), self.groups()
+        is_there = np.isin(originals, ids)
+        first, newest = (int(ids[0]), int(ids[-1])) if len(ids) else (0, 0)
+        counts = self._counts
+        return Statistics(
+            pages=len(ids),
+            originals=counts["originals"],
+            copies=len(self._copied),
+            rows=counts["rows"],
+            unjudged=counts["unjudged"],
+            kinds={kind: self._kinds[kind] for kind in COPIES if self._kinds[kind]},
+            originals_like_others={kind: self._passed[kind] for kind in PASSED if self._passed[kind]},
+            variants=counts["variants"],
+            better=len(self._led),
+            copies_without_original=int(copies[~is_there & ~np.isin(originals, column(self._led))].sum()),
+            judged_by_hand=dict(Counter(one.kind.value for one in manual_verdicts(store))),
+            groups=len(originals),
+            largest_group=int((copies + is_there).max(initial=min(counts["originals"], 1))),
+            characters_saved=counts["characters_saved"],
+            copies_of_known_length=counts["copies_of_known_length"],
+            sites=len(self._sites.keys() - {""}),
+            top_sites=tuple(
+                Site(clean_line(name, SITE), many, self._copying[name])
+                for name, many in self._sites.most_common(_SITES)
+            ),
+            dropped_sites=tuple(replace(one, site=clean_line(one.site, SITE)) for one in most_dropped(store, _SITES)),
+            first_seen=first / 1e9,
+            last_seen=max(newest // 10**9, max((unpack_seen(seen)[1] for _, seen in store.rows(b"u")), default=0)),
+            bytes=store.size(),
+        )
 
 
 def statistics(store: PageStore, watch: Watch = unwatched) -> Statistics:
-    """Count a state in one pass, with eight bytes a page and the name of each site."""
-    census, ids = Census(), array("Q")
-    pages, copied = Counter[str](), Counter[str]()
+    """Count a state in one pass."""
+    census = Census()
     for record, evidence in with_evidence(store, watch):
         census.add(record, evidence)
-        ids.append(record.id)
-        site = site_of(record.url)
-        pages[site] += 1
-        copied[site] += record.original != record.id
-    originals, copies = census.groups()
-    there = np.isin(originals, column(ids))
-    sizes = copies + there
-    return Statistics(
-        pages=census.pages,
-        originals=census.originals,
-        copies=census.copies,
-        rows=census.rows,
-        unjudged=census.unjudged,
-        kinds=dict(census.kinds.most_common()),
-        originals_like_others=dict(census.passed.most_common()),
-        variants=census.variants,
-        better=census.better,
-        copies_without_original=int(copies[~there & ~np.isin(originals, census.led())].sum()),
-        judged_by_hand=dict(Counter(one.kind.value for one in manual_verdicts(store))),
-        groups=int((sizes > 1).sum()),
-        largest_group=int(sizes.max(initial=min(census.originals, 1))),
-        sites=len(pages),
-        top_sites=tuple(Site(name, many, copied[name]) for name, many in pages.most_common(_SITES)),
-        dropped_sites=tuple(most_dropped(store, _SITES)),
-        first_seen=census.first_seen,
-        last_seen=census.last_seen(store),
-        bytes=store.size(),
-    )
+    return census.statistics(store)
 
 
 # Which pages to forget.

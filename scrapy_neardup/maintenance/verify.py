@@ -130,13 +130,17 @@ def unpack_record(key: bytes, packed: bytes) -> Record | None:
         return None
 
 
-def sound_rows(kind: RowKind, store: PageStore, rows: Iterable[Row]) -> Iterator[Row]:
-    """Yield the rows that can be unpacked as rows of a store."""
+def sound_rows(
+    kind: RowKind, store: PageStore, rows: Iterable[Row], damaged: Callable[[str], StoreError] | None
+) -> Iterator[Row]:
+    """Yield the rows that can be unpacked as rows of a store. ``damaged``: see ``Source``."""
     unpack = kind.unpack(store)
     for key, packed in rows:
         try:
             unpack(key, packed)
-        except (ValueError, TypeError, AttributeError, struct.error):
+        except (ValueError, TypeError, AttributeError, struct.error) as error:
+            if damaged is not None:
+                raise damaged(f"the row {key!r}: {error}") from None
             continue
         yield key, packed
 
@@ -179,7 +183,7 @@ class _Checker:
             last = prefix
             for key, packed in rows:
                 if key < last and not self._store.is_shared:
-                    raise self._store.damaged(f"its rows are not in order at the key {key!r:.60}")
+                    raise self._store.kv.damaged(f"its rows are not in order at the key {key!r:.60}")
                 last = key
                 self._rows.count(key, packed)
                 read(key, packed)

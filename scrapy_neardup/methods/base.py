@@ -164,9 +164,8 @@ class Method(ABC):
     version: ClassVar[int]
     #: The frozen dataclass of the fields of NEARDUP_PARAMETERS.
     parameters_type: ClassVar[type[Parameters]]
-    #: The parameter for how alike two pages must be, and values worth trying, the strictest last.
+    #: The parameter for how alike two pages must be.
     threshold: ClassVar[str]
-    sweep: ClassVar[tuple[float, ...]]
     #: A key that more originals share is no evidence: a disclaimer, a keyword of the whole site.
     common: ClassVar[int] = 32
     #: Most candidates to compare, those with the most common keys first.

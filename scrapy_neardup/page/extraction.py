@@ -16,7 +16,7 @@ from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.blocks import find_sections
 from scrapy_neardup.page.html import decode, parse_bytes, parse_page
-from scrapy_neardup.page.item import NO_METADATA, ItemMetadata, split_keywords
+from scrapy_neardup.page.item import split_keywords
 from scrapy_neardup.page.limits import MAX_TEXT, is_risky, is_too_large, limit_page
 from scrapy_neardup.page.reading import EXTRACTOR, Reading, main_text, read_blocks, read_text, simplify
 from scrapy_neardup.page.urls import absolute_url, plain_url
@@ -38,14 +38,13 @@ class PageContent:
     """The HTML of a page, not decoded and not parsed. It can be sent to another process.
 
     ``content``: text, or a body with its ``content_type``. ``is_of_url``: False if the item has another URL than its
-    response; then the HTML must name the item's URL as canonical. ``metadata``: of the item; ``PageSource`` applies it.
+    response; then the HTML must name the item's URL as canonical.
     """
 
     url: str
     content: str | bytes
     content_type: str | None = None
     is_of_url: bool = True
-    metadata: ItemMetadata = NO_METADATA
 
     @property
     def size(self) -> int:

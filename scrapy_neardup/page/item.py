@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import date, time, timedelta
 from decimal import Decimal
 from typing import Any, NamedTuple
 
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.limits import limit_page
-from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.text.normalize import normalize
 
 Item = Mapping[str, Any]
@@ -29,20 +26,6 @@ class ItemMetadata(NamedTuple):
     title: str = ""
     keywords: tuple[str, ...] = ()
     description: str = ""
-
-    def apply_to(self, page: Page, url: str, max_text: int) -> Page:
-        """Return the page to judge: with this metadata, the site of ``url``, and within ``limit_page``."""
-        page = replace(
-            page,
-            title=self.title or page.title,
-            keywords=self.keywords or page.keywords,
-            description=self.description or page.description,
-            site=site_of(url),
-        )
-        return limit_page(page, max_text)
-
-
-NO_METADATA = ItemMetadata()
 
 
 class ItemFields:

@@ -8,48 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.maintenance.scan import Statistics
 from scrapy_neardup.text.marking import Part
 
-#: All kinds in their order: copies, then pages that passed though they resemble an earlier one.
-COPIES = ("identical", "near", "retitled", "excerpt", "same_title", "unknown")
-PASSED = ("excerpt", "same_title")
 #: Names in place of a site.
 NO_SITE, GONE = "(no site)", "(no longer in the state)"
-
-
-def kind_of(evidence: Evidence | None) -> str:
-    """Return the kind of a copy.
-
-    >>> kind_of(Evidence("near")), kind_of(None)
-    ('near', 'unknown')
-    """
-    return evidence.likeness if evidence is not None and evidence.likeness in COPIES else "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Totals:
-    """The counts of a state.
-
-    ``passed``: originals that resemble an earlier page. ``saved``: characters of the ``measured`` copies, the copies of
-    known length. ``first``, ``last``: the first page's first sight and the latest sight of any page; 0 for an empty
-    state. ``size``: bytes. ``rows``: rows of listings. ``flows``: pairs of sites where one copies from the other.
-    """
-
-    pages: int = 0
-    originals: int = 0
-    copies: int = 0
-    unjudged: int = 0
-    passed: int = 0
-    groups: int = 0
-    sites: int = 0
-    saved: int = 0
-    measured: int = 0
-    first: int = 0
-    last: int = 0
-    size: int = 0
-    rows: int = 0
-    flows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,18 +97,17 @@ class PagePair:
 class Report:
     """Everything in a report.
 
-    ``kinds``, ``passed``: pages by kind. ``flows``, ``groups``, ``pairs`` and ``copies`` (newest first) are bounded;
-    ``totals`` has their numbers. ``parameters``: of the recipe. ``unjudged``: pages by reason in all ``remembered``
-    crawls; ``crawls``: the last of them, newest first, with their counts.
+    ``flows`` are the largest of ``all_flows``. ``groups``, ``pairs`` and ``copies`` (newest first) are bounded, too;
+    ``totals`` has the number of groups and copies. ``parameters``: of the recipe. ``unjudged``: pages by
+    reason in all ``remembered`` crawls; ``crawls``: the last of them, newest first, with their counts.
     """
 
     location: str
     method: str
     parameters: tuple[tuple[str, str], ...] = ()
-    totals: Totals = Totals()
-    kinds: dict[str, int] = field(default_factory=dict)
-    passed: dict[str, int] = field(default_factory=dict)
+    totals: Statistics = field(default_factory=Statistics)
     flows: tuple[SiteFlow, ...] = ()
+    all_flows: int = 0
     groups: tuple[Group, ...] = ()
     pairs: tuple[PagePair, ...] = ()
     copies: tuple[PagePair, ...] = ()

@@ -1,6 +1,6 @@
 """A state to the data of a report.
 
-Memory grows by nine bytes a page, a number for each copy, and a name for each site and each pair of sites.
+Memory grows by 16 bytes a page, and a name for each site and each pair of sites.
 """
 
 from __future__ import annotations
@@ -15,13 +15,12 @@ import numpy as np
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judge.recipes import decisions_of
-from scrapy_neardup.maintenance.scan import Census, Watch, unwatched, with_evidence
+from scrapy_neardup.maintenance.scan import PASSED, Census, Watch, kind_of, unwatched, with_evidence
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl, count_verdicts
 from scrapy_neardup.model import ROW
 from scrapy_neardup.page.urls import site_of
-from scrapy_neardup.report.data import COPIES, GONE, NO_SITE, PASSED, Group, Report, SiteFlow, Totals, kind_of
+from scrapy_neardup.report.data import GONE, NO_SITE, Group, Report, SiteFlow
 from scrapy_neardup.report.pairs import PageReader, PairCandidates, choose_pairs, copy_lines
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.pages import PageStore, newest_replacement
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.normalize import converter_name
@@ -41,10 +40,16 @@ def gather(store: PageStore, *, rows: int = 2000, watch: Watch = unwatched) -> R
 
     ``rows``: how many of the newest copies to list. ``watch`` shows progress. Raises StoreError.
     """
-    figures = Figures(store, rows)
+    census, flows, candidates, newest = Census(), SiteFlows(store), PairCandidates(), deque[int](maxlen=rows)
     for record, evidence in with_evidence(store, watch):
-        figures.add(record, evidence)
-    originals, copies = figures.census.groups()
+        census.add(record, evidence)
+        if record.original != record.id:
+            newest.append(record.id)
+            flows.add(record)
+            candidates.add(kind_of(evidence), record.similarity, record.id)
+        elif record.is_original and evidence is not None and evidence.like and evidence.likeness in PASSED:
+            candidates.add(f"{evidence.likeness} passed", evidence.similarity, record.id)
+    originals, copies = census.groups()
     order = np.lexsort((originals, -copies))[:GROUPS]  # the largest first, then the oldest
     largest = dict(zip(originals[order].tolist(), copies[order].tolist(), strict=True))
     members = _members(watch(store.records(), store.pages), largest)
@@ -56,88 +61,37 @@ def gather(store: PageStore, *, rows: int = 2000, watch: Watch = unwatched) -> R
         location=clean_text(store.location),
         method=clean_line(str(store.recipe.get("method", "")), SENTENCE),
         parameters=_recipe_lines({**store.recipe, **decisions_of(store), **parameters}),
-        totals=figures.totals(),
-        kinds=figures.kinds(),
-        passed=figures.passed(),
-        flows=figures.flows(),
+        totals=census.statistics(store),
+        flows=flows.largest(),
+        all_flows=len(flows.counts),
         groups=tuple(_group(reader, id, largest[id], members[id]) for id in largest),
-        pairs=choose_pairs(figures.candidates.ids(), reader),
-        copies=tuple(copy_lines(reader, reversed(figures.newest))),
+        pairs=choose_pairs(candidates.ids(), reader),
+        copies=tuple(copy_lines(reader, reversed(newest))),
         unjudged=count_reasons(remembered),
         crawls=tuple(map(_crawl_line, reversed(remembered[-_LAST_CRAWLS:]))),
         remembered=len(remembered),
     )
 
 
-class Figures:
-    """The counts of a report. Add every record once, by id."""
+class SiteFlows:
+    """Counts copies by their site and the site of their original. Add every record once, by id."""
 
-    def __init__(self, store: PageStore, rows: int) -> None:
-        """``rows``: how many of the newest copies to remember."""
-        self.census = Census()
-        self.newest: deque[int] = deque(maxlen=rows)
-        self.candidates = PairCandidates()
+    def __init__(self, store: PageStore) -> None:
+        self.counts: Counter[tuple[str, str]] = Counter()
         self._store = store
-        self._saved = self._measured = 0
-        self._sites: set[str] = set()
-        #: Copies by their site and the site of their original.
-        self._flow: Counter[tuple[str, str]] = Counter()
         self._site_of_id = lru_cache(_REMEMBERED)(self._find_site)
 
-    def add(self, record: Record, evidence: Evidence | None) -> None:
-        """Count a page."""
-        self.census.add(record, evidence)
-        site = site_of(record.url) or NO_SITE
-        self._sites.add(site)
-        if record.original != record.id:
-            self.newest.append(record.id)
-            if evidence is not None:
-                self._saved += evidence.letters
-                self._measured += 1
-            self._flow[site, self._site_of_id(record.original)] += 1
-            self.candidates.add(kind_of(evidence), record.similarity, record.id)
-        elif record.is_original and evidence is not None and evidence.like and evidence.likeness in PASSED:
-            self.candidates.add(f"{evidence.likeness} passed", evidence.similarity, record.id)
+    def add(self, copy: Record) -> None:
+        """Count a copy."""
+        self.counts[site_of(copy.url) or NO_SITE, self._site_of_id(copy.original)] += 1
 
     def _find_site(self, id: int) -> str:
         record = self._store.record(id)
         return GONE if record is None else site_of(record.url) or NO_SITE
 
-    def totals(self) -> Totals:
-        """Return the totals."""
-        census = self.census
-        return Totals(
-            pages=census.pages,
-            originals=census.originals,
-            copies=census.copies,
-            unjudged=census.unjudged,
-            passed=sum(self.passed().values()),
-            groups=len(census.groups()[0]),
-            sites=len(self._sites - {NO_SITE}),
-            saved=self._saved,
-            measured=self._measured,
-            first=int(census.first_seen),
-            last=census.last_seen(self._store),
-            size=self._store.size(),
-            rows=census.rows,
-            flows=len(self._flow),
-        )
-
-    def kinds(self) -> dict[str, int]:
-        """Count copies by kind."""
-        kinds: Counter[str] = Counter()
-        for likeness, copies in self.census.kinds.items():
-            kinds[likeness if likeness in COPIES else "unknown"] += copies
-        return {kind: kinds[kind] for kind in COPIES if kinds[kind]}
-
-    def passed(self) -> dict[str, int]:
-        """Count originals that resemble an earlier page, by kind."""
-        passed = self.census.passed
-        return {kind: passed[kind] for kind in PASSED if passed[kind]}
-
-    def flows(self) -> tuple[SiteFlow, ...]:
+    def largest(self) -> tuple[SiteFlow, ...]:
         """Return who copies from whom, the most copies first."""
-        largest = sorted(self._flow.items(), key=lambda item: (-item[1], item[0]))[:FLOWS]
+        largest = sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))[:FLOWS]
         return tuple(SiteFlow(clean_line(one, SITE), clean_line(other, SITE), many) for (one, other), many in largest)
 
 

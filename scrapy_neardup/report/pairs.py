@@ -9,8 +9,9 @@ from functools import lru_cache
 from heapq import heappush, heappushpop
 from itertools import chain, islice, zip_longest
 
+from scrapy_neardup.maintenance.scan import kind_of
 from scrapy_neardup.page.urls import site_of
-from scrapy_neardup.report.data import NO_SITE, MarkedText, PageLine, PagePair, kind_of
+from scrapy_neardup.report.data import NO_SITE, MarkedText, PageLine, PagePair
 from scrapy_neardup.state.pages import PageStore, representative_of
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.marking import Mark, mark_sentences, own_letters, sentence_letters, truncate

@@ -177,9 +177,9 @@ class Segmenter:
     def _lexicon(self, kernels: Kernels) -> Any:
         """Return both tables inside the compiled module."""
         if self._native is None:
-            dictionary, weights = (file.read_text(encoding="utf-8") for file in self._files)
+            dictionary, weights = (file.read_bytes() for file in self._files)
             # Most beginnings of words are words.
-            self._native = kernels.lexicon(dictionary, weights, dictionary.count("\n") + weights.count("\n"))
+            self._native = kernels.lexicon(dictionary, weights, dictionary.count(b"\n") + weights.count(b"\n"))
         return self._native
 
     _native: Any = None

@@ -53,7 +53,7 @@ class ReadingOptions:
 
 #: The lengths of a message's JSON and of the bytes behind it.
 _LENGTHS = struct.Struct(">QQ")
-#: The classes of objects that may be sent. The metadata of an item stays with the process that has the item.
+#: The classes of objects that may be sent.
 _KINDS: dict[str, Any] = {kind.__name__: kind for kind in (Page, PageContent, ExtractionError, ReadingOptions)}
 
 
@@ -71,7 +71,7 @@ def send(pipe: BinaryIO, value: Any) -> None:
             raise TypeError(f"{name} cannot be sent to another process")
         if isinstance(one, ExtractionError):
             return {name: [one.reason, str(one)]}
-        return {name: [getattr(one, field.name) for field in fields(one) if field.name != "metadata"]}
+        return {name: [getattr(one, field.name) for field in fields(one)]}
 
     head = json.dumps(value, default=encode).encode()
     pipe.write(_LENGTHS.pack(len(head), len(content)) + head)

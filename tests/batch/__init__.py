@@ -49,7 +49,7 @@ class InlineRunner(LocalRunner):
         for stretch in stretches:
             self._end()
             read_stretch(self._run, stretch)
-        yield from sorted(self._run.folder.glob("pages/[0-9]*.parquet"))
+        yield from sorted(self._run.folder.glob("pages/[0-9]*.arrow"))
 
     def _judge(self, part: ArchivePart, earlier: Sequence[ArchivePart]) -> None:
         self._end()
@@ -78,7 +78,7 @@ def judge_in_order(
     """The verdicts of ``dedup --counts exact``, which fill the ``counts``."""
     config, method = options.config, options.make_method()
     store = memory_state(method.recipe(), options.secret)
-    store.use_exact_counts(counts or ExactCounts())
+    store.use_exact_counts((counts or ExactCounts()).on_site)
     policy = replace(config.make_policy(), keep=Keep.NOTHING)
     detector = Detector(method, store, who="test", policy=policy)
     source = PageSource(options.fields, config.make_reader(), hashes_items=False)
@@ -88,7 +88,7 @@ def judge_in_order(
 
 
 def make_run(folder: Path, inputs: Sequence[str], pages: int, previous: BatchRun | None = None) -> BatchRun:
-    return BatchRun(folder, OPTIONS, inputs, previous, pages=pages)
+    return BatchRun(folder, OPTIONS, inputs, previous, pages=pages, strides=2)
 
 
 def verdicts_of(run: BatchRun) -> list[dict[str, Any]]:

@@ -126,7 +126,7 @@ def test_without_its_recipe_a_state_is_not_repaired(sqlite: str, tmp_path: Path)
         (lambda folder: folder / "state.leveldb", StoreError, "inside of it"),
         (lambda folder: "memory:/", StoreError, "in memory"),
         (lambda folder: "redis:///x", SettingsError, "--store is"),
-        (lambda folder: "redis://127.0.0.1:1/0?state=x", StoreError, "no repaired copy can be made"),
+        (lambda folder: "redis://127.0.0.1:1/0?state=x", StoreError, "on a server, where this command makes no state"),
         (lambda folder: folder / "there" / "new", StoreError, "cannot be made"),
     ],
 )

@@ -1,4 +1,4 @@
-"""``scrapy neardup evaluate``: tables, lines of JSON, sweeps, verdicts, refusals."""
+"""``scrapy neardup evaluate``: tables, lines of JSON, verdicts, refusals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scrapy_neardup.methods import Method
 from scrapy_neardup.methods.cascade.parameters import PROFILES
 from tests.cli import Invoke
 from tests.lab.corpus import LABELS, lines, mixed
-from tests.lab.methods import Broken, First, Unmakeable, Unsaid
+from tests.lab.methods import Broken, First, Unmakeable
 
 NO_LEXICON = "The lexicon is of another language; make one from this corpus."
 
@@ -23,7 +23,7 @@ def few_methods(methods: dict[str, type[Method]]) -> None:
     load("evaluate")  # its help names the methods of the package
     for name in set(methods) - {"cascade"}:
         del methods[name]
-    methods.update({one.name: one for one in (First, Broken, Unmakeable, Unsaid)})
+    methods.update({one.name: one for one in (First, Broken, Unmakeable)})
 
 
 @pytest.fixture(scope="module")
@@ -86,22 +86,13 @@ def test_labels_name_their_corpus(invoke: Invoke, corpus: Path, tmp_path: Path) 
         invoke("evaluate", corpus, "--method", "first", "--pairs", pairs)
 
 
-@pytest.mark.parametrize("extra", [[], ["--sweep"]])
-def test_a_method_that_fails_does_not_stop_the_others(invoke: Invoke, corpus: Path, extra: list[str]) -> None:
-    code, out, _ = invoke("evaluate", corpus, "--method", "all", *extra)
+def test_a_method_that_fails_does_not_stop_the_others(invoke: Invoke, corpus: Path) -> None:
+    code, out, _ = invoke("evaluate", corpus, "--method", "all")
     assert code == 1
     methods = [cells(line)[0].partition(" ")[0] for line in out.splitlines() if line.startswith("| ")]
-    expected = ["method", *["cascade"] * 3, *["first"] * 3, "unsaid"]
-    assert list(dict.fromkeys(methods)) == [one for one in dict.fromkeys(expected) if not extra or one != "unsaid"]
+    assert list(dict.fromkeys(methods)) == ["method", "cascade", "first"]
     assert f"broken: {NO_LEXICON}\n" in out
     assert "unmakeable: A lexicon is missing; name one.\n" in out
-
-
-def test_a_sweep_tries_the_values_of_the_method(invoke: Invoke, corpus: Path) -> None:
-    rows = invoke("evaluate", corpus, "--method", "first:letters=1", "--sweep", "--json").rows
-    assert [(row["threshold"], row["value"]) for row in rows] == [("least", 0.0), ("least", 1.0)]
-    assert [row["parameters"] for row in rows] == [{"letters": 1, "least": 0.0}, {"letters": 1}]
-    assert all(row["agreement"]["dropped_wrongly"] for row in rows)
 
 
 def test_a_failure_is_a_line_of_json_and_alone_an_error(invoke: Invoke, corpus: Path) -> None:
@@ -118,7 +109,6 @@ def test_a_failure_is_a_line_of_json_and_alone_an_error(invoke: Invoke, corpus: 
     [
         (["--method", "first", "--method", "second"], "There is no method 'second'"),
         (["--method", "first:width=2"], "first has no parameter width"),
-        (["--method", "unsaid", "--sweep"], "does not name its threshold"),
         (["--pairs", "gone.jsonl"], "gone.jsonl with labels"),
     ],
 )

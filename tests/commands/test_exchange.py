@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
-import tracemalloc
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.errors import NearDupError, StoreError, StoreMismatch
+from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.sqlite import SQLite
-from scrapy_neardup.maintenance import export as export_files
-from scrapy_neardup.maintenance.export import ExportFile
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
@@ -66,15 +62,15 @@ def test_inside_of_a_project_the_state_is_the_projects(tmp_path: Path, east: Pat
     inside = tmp_path / "inside"
     inside.mkdir()
     make_project(inside)
-    done = run_scrapy("export", "-o", "inside/east.gz", "--store", url(east), cwd=tmp_path)
+    done = run_scrapy("export", "-o", "inside/east", "--store", url(east), cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    done = run_scrapy("merge", "east.gz", "--spider", "news", cwd=inside)  # no spider has this name
+    done = run_scrapy("merge", "east", "--spider", "news", cwd=inside)  # no spider has this name
     assert (done.returncode, done.stdout, "news" in done.stderr) == (2, "", True)
     assert not (inside / ".scrapy" / "neardup").exists()
     add_spider(inside, "news")
     states = inside / ".scrapy" / "neardup" / "spiders" / "news"
     for source, spider, pages, counts in (
-        ("east.gz", ["--spider", "news"], 3, {"added": 3, "copies": 0}),
+        ("east", ["--spider", "news"], 3, {"added": 3, "copies": 0}),
         (url(west), [], 5, {"added": 2, "copies": 1}),
     ):
         done = run_scrapy("merge", source, "--json", *spider, cwd=inside)
@@ -84,55 +80,27 @@ def test_inside_of_a_project_the_state_is_the_projects(tmp_path: Path, east: Pat
         assert {**found["merged"][0], **counts} == found["merged"][0]
 
 
-def test_a_new_state_has_the_pages_and_the_secret_of_its_export(tmp_path: Path, east: Path) -> None:
-    file, new = tmp_path / "east.gz", tmp_path / "new.sqlite"
-    assert run("export", "-o", file, "--store", url(east)) == 0
-    assert run("merge", file, "--store", url(new)) == 0
-    kept = {key: value for key, value in content(east).items() if key[:1] in (b"r", b"u", b"e", b"k")}
-    assert {key: value for key, value in content(new).items() if key[:1] in (b"r", b"u", b"e", b"k")} == kept
-
-
-def test_an_export_replaces_a_file_only_if_forced_and_is_for_its_user_alone(
+def test_an_export_replaces_nothing_and_is_for_its_user_alone(
     tmp_path: Path, east: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    output, force = tmp_path / "east.gz", ("--store", url(east), "--force")
-    output.write_text("precious")
-    before = set(tmp_path.iterdir())
-    with pytest.raises(NearDupError, match=r"east\.gz exists\. Name another file with -o, or replace it with"):
-        run("export", "-o", output, "--store", url(east))
+    output, before = tmp_path / "copy.sqlite", set(tmp_path.iterdir())
     with monkeypatch.context() as patched:
         patched.setattr(PageStore, "evidence", broken)
         with pytest.raises(StoreError, match="The disk is gone"):
-            run("export", "-o", output, *force)
-    assert (output.read_text(), set(tmp_path.iterdir())) == ("precious", before)
-    output.chmod(0o644)
-    assert run("export", "-o", output, *force) == 0
-    assert gzip.decompress(output.read_bytes()).startswith(b'{"scrapy-neardup":"state","version":5,')
+            run("export", "-o", output, "--store", url(east))
+    assert set(tmp_path.iterdir()) == before
+    assert run("export", "-o", output, "--store", url(east)) == 0
     if os.name == "posix":
         assert output.stat().st_mode & 0o777 == 0o600, "it holds the secret of the state"
-    with pytest.raises(NearDupError, match=r"is a folder.* -o"):
-        run("export", "-o", tmp_path, "--store", url(east))
-    with pytest.raises(NearDupError, match="cannot be written"):
-        run("export", "-o", tmp_path / "nowhere" / "east.gz", "--store", url(east))
+    for there, said in ((output, "already exists"), (tmp_path, "already exists"), (east / "copy", "inside of it")):
+        with pytest.raises(StoreError, match=said):
+            run("export", "-o", there, "--store", url(east))
+    with pytest.raises(StoreError, match=r"on a server.* scrapy neardup merge"):
+        run("export", "-o", "redis://127.0.0.1:1/0?state=x", "--store", url(east))
 
 
 def broken(*_: object) -> None:
     raise StoreError("The disk is gone.")
-
-
-def test_a_line_that_is_too_long_is_not_read(east: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    output = tmp_path / "east.gz"
-    run("export", "-o", output, "--store", url(east))
-    with gzip.open(output, "ab") as file:
-        file.write(b"x" * 10_000_000)
-    monkeypatch.setattr(export_files, "LONGEST_LINE", 100_000)
-    tracemalloc.start()
-    try:
-        with pytest.raises(NearDupError, match=r"is damaged: line .* more than 100,000 bytes"):
-            ExportFile(output)
-        assert tracemalloc.get_traced_memory()[1] < 5_000_000
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("made", [False, True])
@@ -150,16 +118,16 @@ def test_states_of_two_recipes_are_not_merged(tmp_path: Path, east: Path, west: 
     assert not (tmp_path / "new.sqlite").exists()
 
 
-def test_a_damaged_file_is_not_merged(tmp_path: Path, east: Path, west: Path) -> None:
-    file, new = tmp_path / "east.gz", tmp_path / "new.sqlite"
-    run("export", "-o", file, "--store", url(east))
+def test_a_damaged_state_or_another_file_is_not_merged(tmp_path: Path, east: Path, west: Path) -> None:
+    new, before = tmp_path / "new.sqlite", content(west)
+    (tmp_path / "text").write_text("no state")
+    east.write_bytes(east.read_bytes()[:-5000])
+    for source, said in ((east, "is damaged"), (tmp_path / "text", "no scrapy-neardup state"), (new, "There is no")):
+        for target in (new, west):
+            with pytest.raises(StoreError, match=said):
+                run("merge", source, "--store", url(target))
     with pytest.raises(StoreError, match=r"memory: is a state in memory"):
-        run("merge", file, "--store", "memory:")
-    file.write_bytes(file.read_bytes()[:-20])
-    before = content(west)
-    for sources, target in (((file,), new), ((url(east), file), west)):
-        with pytest.raises(NearDupError, match=r"east\.gz is damaged: line \d+: the file ends"):
-            run("merge", *sources, "--store", url(target))
+        run("merge", west, "--store", "memory:")
     assert not new.exists()
     assert content(west) == before
 

@@ -119,12 +119,12 @@ LINES = {
         "check --store STATE --repair repaired.sqlite",
         "check --store STATE --repair again.sqlite --json",
     ],
-    "export": ["export -o pages.gz --store STATE", "export -o pages.gz --store STATE"],
+    "export": ["export -o copy.sqlite --store STATE", "export -o copy.sqlite --store STATE"],
     "merge": [
-        "export -o pages.gz --store STATE",
-        "merge pages.gz --store sqlite://FOLDER/new.sqlite",
-        "merge pages.gz STATE --store sqlite://FOLDER/all.sqlite",
-        "merge pages.gz --store STATE --json",
+        "export -o copy.sqlite --store STATE",
+        "merge copy.sqlite --store sqlite://FOLDER/new.sqlite",
+        "merge copy.sqlite STATE --store sqlite://FOLDER/all.sqlite",
+        "merge copy.sqlite --store STATE --json",
     ],
     "migrate": [
         "migrate --store STATE",
@@ -133,7 +133,7 @@ LINES = {
     ],
     "evaluate": [
         "evaluate texts.jsonl",
-        "evaluate texts.jsonl --pairs gold.jsonl --sweep --method minhash",
+        "evaluate texts.jsonl --pairs gold.jsonl --method minhash",
         "evaluate texts.jsonl --json",
     ],
 }

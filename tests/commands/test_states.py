@@ -14,7 +14,6 @@ from scrapy_neardup.cli import contents
 from scrapy_neardup.errors import NearDupError, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance import copying
-from scrapy_neardup.maintenance.export import ExportFile
 from scrapy_neardup.maintenance.scan import statistics
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import close_store, open_at, open_store
@@ -34,6 +33,7 @@ from tests.build import (
     open_state,
     read_records,
     set_extractor,
+    state_url,
 )
 from tests.cli import Invoke, run, run_process
 
@@ -77,15 +77,14 @@ def test_unsealed_pages_of_a_killed_crawl_are_named_and_stay(state: str, invoke:
 
 
 def test_an_export_holds_sealed_pages_only(state: str, at_work: PageStore, tmp_path: Path, invoke: Invoke) -> None:
-    file = tmp_path / "pages.jsonl.gz"
-    assert re.search(
-        r": 8 pages in [\d,]+ bytes; 1 unsealed, left out\n", invoke("export", "--store", state, "-o", file).out
-    )
-    assert {filed.record.url for filed in ExportFile(file).pages()} == {page[0] for page in PAGES}
+    copies = tmp_path / "morning", tmp_path / "evening"
+    said = invoke("export", "--store", state, "-o", copies[0]).out
+    assert re.search(r": 8 pages in [\d.]+ kB; 1 unsealed, left out\n", said)
     at_work.seal(*_crawl(at_work))
-    assert "9 pages" in (out := invoke("export", "--store", state, "-o", file, "--force").out)
-    assert "left out" not in out
-    assert NEW in {filed.record.url for filed in ExportFile(file).pages()}
+    assert "9 pages" in (said := invoke("export", "--store", state, "-o", copies[1]).out)
+    assert "left out" not in said
+    found = [set(read_records(state_url("sqlite", copy))) for copy in copies]
+    assert found == [{page[0] for page in PAGES}, {NEW, *(page[0] for page in PAGES)}]
 
 
 def _crawl(store: PageStore) -> tuple[int, list[int]]:
@@ -100,7 +99,7 @@ def test_commands_that_only_read_need_no_lock(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("page.html").write_text(f"<html><article><p>{NEW_TEXT * 3}</p></article></html>", encoding="utf-8")
-    for line in ("dropped", "judgements", "report", f"compare {PEAR} {EDITED}", "extract page.html", "export -o x.gz"):
+    for line in ("dropped", "judgements", "report", f"compare {PEAR} {EDITED}", "extract page.html", "export -o x"):
         done = invoke(*line.split(), "--store", state)
         assert (done.code, "morning is using it" in done.err) == (0, True), line
 

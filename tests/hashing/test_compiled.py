@@ -31,7 +31,7 @@ pytestmark = pytest.mark.skipif(compiled.kernels is None, reason="The compiled m
 KEYED = Keyed(bytes(range(32)))
 KNOWN: Any = compiled.kernels and characters.known_characters()
 CUT: Any = compiled.kernels and compiled.kernels.cut_text(KNOWN, "渡口。", KEYED.secret)[0]
-LEXICON: Any = compiled.kernels and compiled.kernels.lexicon("渡口 1\n", "", 1)
+LEXICON: Any = compiled.kernels and compiled.kernels.lexicon("渡口 1\n".encode(), b"", 1)
 #: A table of four buckets, each a block of its own.
 TABLE = bytearray(4 * (32 + 32 + 8 + 1 + 1))
 #: Characters with a treatment of their own, among all there are, also lone surrogates.
@@ -158,15 +158,13 @@ def test_nothing_composes_with_characters_that_are_folded_one_by_one() -> None:
 
 @pytest.mark.parametrize("secret", [b"", b"k", bytes(range(32)), bytes(64)], ids=len)
 def test_texts_of_every_length_are_hashed_by_blake2b(secret: bytes) -> None:
-    keyed = Keyed(secret)
-    for length in (*range(400), 2000):
-        data = bytes(32 + (7 * place + length) % 90 for place in range(length))
-        expected = int.from_bytes(blake2b(data, key=secret, digest_size=8).digest(), "big")
-        assert keyed.of(data.decode()) == expected, length
-    for char in "aé船\U0001f600\ud800":  # characters of all lengths in UTF-8, across a block
-        texts = ["x" * before + char * 3 for before in range(120, 132)]
-        native, python = both(lambda texts=texts: keyed.every(texts))  # type: ignore[misc]
-        assert native == python, char
+    """Several at once, also with characters of all lengths in UTF-8 across a block."""
+    texts = ["".join(chr(32 + (7 * place + length) % 90) for place in range(length)) for length in (*range(400), 2000)]
+    texts += ["x" * before + char * 3 for char in "aé船\U0001f600\ud800" for before in range(120, 132)]
+    expected = [blake2b(text.encode("utf-8", "replace"), key=secret, digest_size=8).digest() for text in texts]
+    assert Keyed(secret).every(texts) == [int.from_bytes(one, "big") for one in expected]
+    native, python = both(lambda: [segment(text, Keyed(secret)).body for text in texts])
+    assert native == python
 
 
 def test_pages_are_counted_the_same_both_ways() -> None:
@@ -273,10 +271,10 @@ FORM = tuple(FORMS[0])
 DRAWN = KEYED.drawn
 #: Arguments that each function takes.
 RIGHT: dict[str, tuple[Any, ...]] = {
-    "hash_texts": (KEYED.secret, ["text"]),
+    "hash_texts": (KEYED.secret, [b"text"]),
     "folded": (KNOWN, "text"),
     "letters": (KNOWN, "text"),
-    "lexicon": ("word 1\n", "word 1\n", 2),
+    "lexicon": (b"word 1\n", b"word 1\n", 2),
     "words": (KNOWN, "text", LEXICON, True, 4, True),
     "cut_text": (KNOWN, "text", KEYED.secret),
     "cut_without": (CUT, [1]),
@@ -291,10 +289,11 @@ RIGHT: dict[str, tuple[Any, ...]] = {
 }
 #: Of a function, values that are out of bounds, by the place of the argument.
 WRONG: list[tuple[str, dict[int, Any]]] = [
-    *(("hash_texts", {0: bytes(65)}), ("hash_texts", {1: ["text", None]}), ("cut_text", {2: bytes(65)})),
-    *(("lexicon", {2: -1}), ("lexicon", {1: "word\n"}), ("lexicon", {0: "word 1\nword one\n"})),
-    *(("lexicon", {1: f"word {500 * '1'}"}), ("lexicon", {0: f"{10_000 * 'a'} 1"})),
-    ("lexicon", {1: "".join(f"word {number}\n" for number in range(2**15)), 2: 2**15}),
+    *(("hash_texts", {0: bytes(65)}), ("hash_texts", {1: [b"text", "text"]}), ("cut_text", {2: bytes(65)})),
+    *(("lexicon", {2: -1}), ("lexicon", {1: b"word\n"}), ("lexicon", {0: b"word 1\nword one\n"})),
+    *(("lexicon", {1: b"word %s" % (500 * b"1")}), ("lexicon", {0: b"%s 1" % (10_000 * b"a")})),
+    *(("lexicon", {2: 0}), ("lexicon", {0: b"word 1one\n"}), ("lexicon", {1: b"word 1\n\n"})),
+    ("lexicon", {1: b"".join(b"word %d\n" % number for number in range(2**15)), 2: 2**15}),
     *(("words", {2: KNOWN}), ("words", {4: -1}), ("cut_text", {0: CUT}), ("cut_without", {1: ["text"]})),
     *(("cut_strings", {0: KNOWN}), ("cut_hashes", {0: KNOWN}), ("cut_hashes", {1: -1})),
     *(("cut_sketch", {3: FORM[1:]}), *(("cut_sketch", {3: (*FORM[:n], -1, *FORM[n + 1 :])}) for n in range(11))),

@@ -53,9 +53,9 @@ class Text(NamedTuple):
 
     def page(self, url: str) -> Page:
         """At a site of its own, as no site is to have boilerplate here."""
-        site = url.removeprefix("http://").rstrip("/")
+        site, bytes = url.removeprefix("http://").rstrip("/"), 10 * self.family + self.version + 1
         if self.is_short:
-            return Page(url, text="图。", html=self.family + 1, site=site)
+            return Page(url, text="图。", html=self.family + 1, site=site, body=bytes)
         body, other = story(2 * self.family + 1, 20), story(2 * self.family + 2, 6)
         text = {
             Version.FIRST: body,
@@ -64,7 +64,7 @@ class Text(NamedTuple):
             Version.FURTHER: [*body[4:15], *other],
             Version.EXCERPT: body[:7],
         }[self.version]
-        return Page(url, f"标题{self.family}", text="".join(text), site=site)
+        return Page(url, f"标题{self.family}", text="".join(text), site=site, body=bytes)
 
 
 @cache

@@ -289,6 +289,9 @@ def test_a_page_of_boilerplate_passes_again_only_if_its_html_has_changed(detecto
 def test_a_page_counts_once_and_only_if_its_item_came_through(detector: Detector, store: PageStore) -> None:
     for number in range(40):
         detector.release(reserve(detector, board(number)))
+        withdrawn = reserve(detector, board(0))
+        detector.commit(withdrawn, sealed=False)
+        detector.roll_back(withdrawn.record.id)
     for number in range(15):
         answer(detector, board(number))
     for number in range(100, 120):

@@ -1,21 +1,19 @@
-"""A page with the same bytes at the same URL is not read, and its verdict is the one that reading it would give."""
+"""A page with the same bytes at the same URL is not read.
+
+Its verdict is the one that reading it would give: ``test_crawls_model`` asks for it in both ways.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.judge.manual_verdicts import (
     ManualKind,
     ManualVerdict,
-    remove_manual_verdicts,
     write_manual_verdicts,
 )
 from scrapy_neardup.maintenance.verify import check
@@ -31,17 +29,12 @@ from tests.build import answer, kind, make_detector, reserve, story
 ONE, OTHER, MIRROR = "http://river.example/1", "http://river.example/2", "http://mirror.example/1"
 
 
-def html(family: int, *, lines: slice = slice(0, 14), title: str = "", nonce: str = "", more: str = "") -> str:
-    """A page of the site's form; families have nothing in common, and no reader sees the nonce."""
-    told = "".join(f"<p>{sentence}</p>" for sentence in [*story(family, 14)[lines], more] if sentence)
-    name = title or f"标题{family}"
-    return (
-        f"<html><head><title>{name}</title><meta name=csrf content='{nonce}'></head><body><nav><a href=/>首页</a></nav>"
-        f"<article><h1>{name}</h1>{told}</article></body></html>"
-    )
+def html(*more: str) -> str:
+    told = "".join(f"<p>{sentence}</p>" for sentence in (*story(1, 14), *more))
+    return f"<html><head><title>标题</title></head><body><article><h1>标题</h1>{told}</article></body></html>"
 
 
-FIRST, EDITED = html(1), html(1, more="由编辑部转载，略有删改，图片由读者提供。")
+FIRST, EDITED = html(), html("由编辑部转载，略有删改，图片由读者提供。")
 SHORT = "<html><body><nav><a href=/>首页</a></nav><p>见附件。</p></body></html>"
 
 
@@ -56,7 +49,7 @@ class Crawl:
         self.source = PageSource(DEFAULT_FIELDS, reader, bodies=self.detector.bodies if short_way else None)
         self.read: list[str] = []
 
-    def judge(self, url: str, content: str, *, sealed: bool = True, lost: bool = False, **item: Any) -> Verdict:
+    def judge(self, url: str, content: str, **item: Any) -> Verdict:
         draft = self.source.prepare({"html": content, **item}, None, url)
         assert isinstance(draft, UnreadPage)
         found = self.detector.check_bytes(url, draft.body)
@@ -66,10 +59,8 @@ class Crawl:
         self.read.append(url)
         ruled = self.detector.check(self.source.read(draft))
         assert isinstance(ruled, Ruled)
-        if ruled.reservation is not None and lost:
-            self.detector.release(ruled.reservation)
-        elif ruled.reservation is not None:
-            self.detector.commit(ruled.reservation, sealed=sealed)
+        if ruled.reservation is not None:
+            self.detector.commit(ruled.reservation, sealed=True)
         return ruled.verdict
 
 
@@ -152,85 +143,3 @@ def test_digests_depend_on_the_secret_and_on_the_charset() -> None:
         BodyHasher(OPEN, {}).hash(PageContent(ONE, FIRST.encode(), charset)) for charset in (None, "text/html", "a")
     }
     assert len(digests - {0}) == 3, "the same bytes are another page by another charset"
-
-
-# Whole crawls, with and without the short way.
-
-URLS = [ONE, OTHER, MIRROR]
-BODIES = [
-    FIRST,
-    html(1, nonce="a"),
-    EDITED,
-    html(1, lines=slice(0, 11), more="".join(story(5, 14)[:4])),
-    html(1, lines=slice(0, 5)),
-    html(1, title="另一个标题"),
-    html(2),
-    html(3, lines=slice(0, 2)),
-    SHORT,
-    FIRST.replace(story(1, 14)[3][2], "梨", 1),  # a minor update of the first
-]
-
-
-@dataclass
-class Step:
-    url: str
-    body: int
-    what: str
-    seal: bool
-
-
-STEPS = st.lists(
-    st.builds(
-        Step,
-        st.sampled_from(URLS),
-        st.integers(0, len(BODIES) - 1),
-        st.sampled_from(["page"] * 12 + ["lost", "new crawl", "forget", "keep", "copy", "take back"]),
-        st.booleans(),
-    ),
-    min_size=4,
-    max_size=30,
-)
-POLICIES: dict[str, dict[str, Any]] = {
-    "default": {},
-    "all pass": {"drops": False},
-    "more are copies": {"also_copies": frozenset([Likeness.EXCERPT, Likeness.SAME_TITLE])},
-    "hosts": {"policy": ("mirror.example",)},
-    "longest": {"policy": "longest"},
-    "simhash": {"method": "simhash"},
-}
-
-
-def crawled(steps: list[Step], *, short_way: bool, **settings: Any) -> Iterator[tuple[Any, ...]]:
-    """The verdict of each step, then the pages of the state."""
-    store = memory_state({}, secret=NO_SECRET)
-    crawl = Crawl(store, short_way=short_way, **settings)
-    for step in steps:
-        if step.what in ("page", "lost"):
-            verdict = crawl.judge(step.url, BODIES[step.body], sealed=step.seal, lost=step.what == "lost")
-            match = verdict.match
-            yield verdict.kind, verdict.reason, verdict.likeness, match and (match.url, round(match.similarity, 4))
-            continue
-        crawl.detector.seal()
-        if step.what == "forget":
-            store.forget([known.id] if (known := store.find(step.url)) else [])
-            continue
-        crawl.detector.end()
-        if step.what == "take back":
-            remove_manual_verdicts(store, step.url)
-        elif step.what != "new crawl":
-            other = URLS[step.body % len(URLS)]
-            write_manual_verdicts(store, ManualVerdict(step.url, ManualKind(step.what), other, 1))
-        crawl = Crawl(store, short_way=short_way, **settings)
-    crawl.detector.seal()
-    crawl.detector.end()
-    assert check(store).sound
-    urls = {record.id: record.url for record in store.records()}
-    yield tuple(sorted((one.url, urls.get(one.original, ""), one.sketch) for one in store.records()))
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(steps=STEPS)
-def test_crawls_with_the_short_way_and_without_come_to_the_same(policy: str, steps: list[Step]) -> None:
-    short, long = (list(crawled(steps, short_way=way, **POLICIES[policy])) for way in (True, False))
-    assert short == long

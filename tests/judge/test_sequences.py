@@ -139,6 +139,8 @@ a kept page passes once and is an original from then on
     FIRST unique; COPY duplicate first; keep COPY; COPY unique by hand; COPY unchanged copy; COPY@x duplicate copy
 a manual verdict that is taken back does not count
     FIRST unique; keep COPY; undo COPY; COPY duplicate first
+nor one that made a copy
+    copy ANOTHER FIRST; FIRST unique; ANOTHER duplicate first by hand; undo ANOTHER; ANOTHER unique
 a manual copy is one whatever the method says
     FIRST unique; VARIANT duplicate first; copy ANOTHER VARIANT; ANOTHER duplicate first by hand; drops no;
     ANOTHER duplicate first by hand; ANOTHER unchanged first

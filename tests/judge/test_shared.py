@@ -424,7 +424,7 @@ async def test_a_drop_fetches_no_other_and_upkeep_trims_them(opening: Opening, m
             await crawler.kept(page("first"))
             for number in range(7):
                 assert (await crawler.kept(page(f"copy{number}"))).kind is Kind.DUPLICATE
-        assert crawler.store.count_rows(b"d") == 7
+        assert crawler.store.kv.count(b"d") == 7
         before = list(crawler.store.rows(b"d"))
         assert drops.trim(crawler.store, 7) == 3
         assert list(crawler.store.rows(b"d")) == before[4:]

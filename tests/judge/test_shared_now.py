@@ -17,7 +17,7 @@ import pytest
 from scrapy_neardup import Deduplicator
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.records import Judge, open_judge
+from scrapy_neardup.judge.records import JudgeNow, open_judge
 from scrapy_neardup.judge.remote import RemoteJudgement
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
@@ -55,7 +55,7 @@ def url(redis_server: Server) -> str:
 
 
 @contextmanager
-def opened(url: str, wait: float = 10.0) -> Iterator[Judge]:
+def opened(url: str, wait: float = 10.0) -> Iterator[JudgeNow]:
     """As of a process of its own: with connections and a lease of its own."""
     kind, location = parse_url(url)
     store = open_at(kind, location, METHOD.recipe())

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from scrapy_neardup.kv.sqlite import SQLite
-from scrapy_neardup.maintenance.copying import repair
-from scrapy_neardup.maintenance.export import ExportFile, OpenState, write_export
+from scrapy_neardup.maintenance.copying import export, repair
 from scrapy_neardup.maintenance.merge import merge
+from scrapy_neardup.maintenance.source import OpenState
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.opening import memory_state, open_at
@@ -36,14 +36,12 @@ def test_in_copies_of_a_state(tmp_path: Path) -> None:
     store = opened("state")
     for one in (ARTICLE, LONGER, edited(1)):
         kind(make_detector(store), one)
-    with (tmp_path / "state.gz").open("wb") as stream:
-        write_export(store, stream)
-    imported, merged = opened("imported"), opened("merged")
-    merge(ExportFile(tmp_path / "state.gz"), imported)
+    export(store, (SQLite, str(tmp_path / "exported")))
+    merged = opened("merged")
     merge(OpenState(store), merged, make_method("cascade", {}))
     store.close()
     repair((SQLite, str(tmp_path / "state")), (SQLite, str(tmp_path / "mended")))
-    for found in (imported, merged, opened("mended"), opened("state")):
+    for found in (opened("exported"), merged, opened("mended"), opened("state")):
         assert kind(make_detector(found), edited(2)) is Kind.UPDATED, found.location
         found.close()
 

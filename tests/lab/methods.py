@@ -31,7 +31,6 @@ class First(Method):
     version = 1
     parameters_type = FirstParameters
     threshold = "least"
-    sweep = (0.0, 1.0)
 
     def fingerprint(self, page: Page) -> Fingerprint:
         begin = OPEN.of(page.text[: self.parameters.letters])
@@ -72,10 +71,3 @@ class Unmakeable(First):
 
     def __init__(self, parameters: Any = None) -> None:
         raise NearDupError("A lexicon is missing; name one.")
-
-
-class Unsaid(First):
-    """A method that does not say what its threshold is."""
-
-    name = "unsaid"
-    threshold = None  # type: ignore[assignment]

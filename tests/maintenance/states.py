@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -15,7 +13,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance import verify
-from scrapy_neardup.maintenance.export import ExportFile, PageEntry, write_export
+from scrapy_neardup.maintenance.source import PageEntry
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import memory_state
@@ -87,17 +85,6 @@ def rows(store: PageStore) -> dict[bytes, bytes]:
     # Which of many postings stand in one row depends on the order in which they came.
     found |= {layout.posting_key(key, id): b"" for row in store.kv.scan(b"k") for key, id in pairs(row)}
     return found | store.counted()
-
-
-def exported(store: PageStore, path: Path) -> ExportFile:
-    path.write_bytes(packed(store))
-    return ExportFile(path)
-
-
-def packed(store: PageStore) -> bytes:
-    stream = io.BytesIO()
-    write_export(store, stream)
-    return stream.getvalue()
 
 
 def dangling(store: PageStore) -> set[int]:

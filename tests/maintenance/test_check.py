@@ -264,10 +264,10 @@ def test_two_urls_of_one_hash_are_no_problem(state: str, monkeypatch: pytest.Mon
 def test_what_cannot_be_read_is_found_and_the_rest_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scan = SQLite.scan
 
-    def broken(self: SQLite, prefix: bytes, *, reverse: bool = False) -> object:
+    def broken(self: SQLite, prefix: bytes, *, start: bytes = b"", reverse: bool = False) -> object:
         if prefix == b"r":
             raise self.damaged("a page of the file is gone")
-        return scan(self, prefix, reverse=reverse)
+        return scan(self, prefix, start=start, reverse=reverse)
 
     with open_state(make_state("sqlite", tmp_path)) as store:
         put(store, b"zebra", b"")

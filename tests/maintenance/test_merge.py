@@ -12,8 +12,8 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.judge.recipes import method_of
-from scrapy_neardup.maintenance.export import OpenState, PageEntry
 from scrapy_neardup.maintenance.merge import MergeCounts, find_copy, merge
+from scrapy_neardup.maintenance.source import OpenState, PageEntry
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.evidence import Evidence, Keep

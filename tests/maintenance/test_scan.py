@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 
 import numpy as np
 import pytest
 
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.maintenance.export import PageEntry
-from scrapy_neardup.maintenance.scan import Census, last_seen, members, select_unseen, statistics
-from scrapy_neardup.report.gather import gather
+from scrapy_neardup.maintenance.scan import last_seen, members, select_unseen, statistics
 from scrapy_neardup.state.layout import pack_seen, url_key
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from tests.report.recount import copies, filled, large_state
 from tests.state.clock import HOUR, Clock
 
 LAST = 2**64 - 1
@@ -82,27 +78,9 @@ def test_of_an_empty_state_nothing_goes() -> None:
     assert select_unseen(memory_state({}), 1.0).ids == ()
 
 
-def compare(pages: list[PageEntry]) -> None:
-    store = filled(pages)
-    found, totals = statistics(store), gather(store).totals
-    assert (found.pages, found.originals, found.copies, found.unjudged, int(found.first_seen), found.last_seen) == (
-        *(totals.pages, totals.originals, totals.copies, totals.unjudged, totals.first, totals.last),
-    )
-    ids = {one.record.id for one in pages}
-    assert found.copies_without_original == sum(one.record.original not in ids for one in copies(pages))
-    assert found.kinds == Counter((one.evidence and one.evidence.likeness) or "unknown" for one in copies(pages))
-    judged = [one.record for one in pages if one.record.is_original or one.record.original != one.record.id]
-    sizes = Counter(record.original for record in judged).values()
-    assert (found.groups, found.largest_group) == (sum(size > 1 for size in sizes), max(sizes, default=0))
-
-
-@pytest.mark.parametrize("many", [0, 1, 7, 40, 1500])
-def test_the_numbers_of_a_state(many: int) -> None:
-    compare(large_state(many, 1 + many // 30))
-
-
 def test_a_copy_that_stands_for_its_group_is_no_variant() -> None:
-    census = Census()
+    store = memory_state({})
     for record in (Record(1, "a", 1, 1.0, (5,)), Record(2, "b", 1, 0.8, (7,)), Record(3, "c", 1, 0.9, (7, 1))):
-        census.add(record, None)
-    assert (census.copies, census.variants, census.better) == (2, 1, 1)
+        store.add(record)
+    found = statistics(store)
+    assert (found.copies, found.variants, found.better) == (2, 1, 1)

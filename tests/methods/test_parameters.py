@@ -104,12 +104,8 @@ def test_beyond_its_limits_a_parameter_is_refused(name: str) -> None:
 
 
 @each_method
-def test_the_threshold_is_a_parameter_and_can_be_swept(name: str) -> None:
-    method = METHODS[name]
-    assert method.threshold in {field.name for field in parameters_of(name)}
-    assert len(set(method.sweep)) == len(method.sweep) > 2
-    for value in method.sweep:
-        assert getattr(make_method(name, {method.threshold: value}).parameters, method.threshold) == value
+def test_the_threshold_is_a_parameter(name: str) -> None:
+    assert METHODS[name].threshold in {field.name for field in parameters_of(name)}
 
 
 @each_method

@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from scrapy_neardup.maintenance.export import PageEntry
+from scrapy_neardup.maintenance.scan import COPIES, PASSED
+from scrapy_neardup.maintenance.source import PageEntry
 from scrapy_neardup.page.urls import site_of
-from scrapy_neardup.report.data import COPIES, PASSED
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
@@ -102,25 +102,41 @@ def passed(pages: list[PageEntry]) -> list[tuple[Record, Evidence]]:
     ]
 
 
-def totals(pages: list[PageEntry]) -> dict[str, int]:
+def totals(pages: list[PageEntry]) -> dict[str, Any]:
     own = [one.record for one in pages if one.record.original == one.record.id]
     lengths = [one.evidence.letters for one in copies(pages) if one.evidence]
-    seconds = [int(one.record.id / 1e9) for one in pages]
+    ids, sizes = {one.record.id for one in pages}, Counter(one.record.original for one in copies(pages))
+    sites = Counter(site_of(one.record.url) for one in pages)
     return {
         "pages": len(pages),
         "originals": sum(one.similarity > 0 for one in own),
         "copies": len(copies(pages)),
         "unjudged": sum(one.similarity == 0 and not one.sketch for one in own),
         "rows": sum(one.similarity == 0 and bool(one.sketch) for one in own),
-        "passed": len(passed(pages)),
-        "groups": len({one.record.original for one in copies(pages)}),
-        "flows": len(flows(pages)),
-        "sites": len({site(one.record.url) for one in pages} - {NO_SITE}),
-        "saved": sum(lengths),
-        "measured": len(lengths),
-        "first": min(seconds, default=0),
-        "last": max([*seconds, *(one.seen for one in pages)], default=0),
+        "kinds": dict(Counter(kind(one.evidence) for one in copies(pages))),
+        "originals_like_others": dict(Counter(evidence.likeness for _, evidence in passed(pages))),
+        "variants": 0,
+        "better": 0,
+        "copies_without_original": sum(many for id, many in sizes.items() if id not in ids),
+        "judged_by_hand": {},
+        "groups": len(sizes),
+        "largest_group": max(
+            [*(many + (id in ids) for id, many in sizes.items()), *(one.is_original for one in own)], default=0
+        ),
+        "characters_saved": sum(lengths),
+        "copies_of_known_length": len(lengths),
+        "sites": len(sites.keys() - {""}),
+        "dropped_sites": (),
+        "first_seen": min((one.record.id / 1e9 for one in pages), default=0),
+        "last_seen": max([int(one.record.id / 1e9) for one in pages] + [one.seen for one in pages], default=0),
     }
+
+
+def largest_sites(pages: list[PageEntry], many: int) -> list[tuple[int, int]]:
+    """Pages and copies of the largest sites."""
+    copying = Counter(site_of(one.record.url) for one in copies(pages))
+    sites = Counter(site_of(one.record.url) for one in pages)
+    return [(count, copying[name]) for name, count in sites.most_common(many)]
 
 
 def flows(pages: list[PageEntry]) -> list[tuple[str, str, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import Any, TypeVar
@@ -11,8 +10,9 @@ import pytest
 
 from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.maintenance.export import PageEntry
-from scrapy_neardup.report.data import PageLine, PagePair, Report, Totals
+from scrapy_neardup.maintenance.scan import Statistics
+from scrapy_neardup.maintenance.source import PageEntry
+from scrapy_neardup.report.data import PageLine, PagePair, Report
 from scrapy_neardup.report.gather import FLOWS, GROUPS, PAGES_OF_GROUP, gather
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
@@ -29,9 +29,11 @@ SECRET = Secret(bytes(range(32))).name
 
 def check(report: Report, pages: list[PageEntry], size: int) -> None:
     """All of its numbers, and what its lists hold."""
-    assert asdict(report.totals) == {**recount.totals(pages), "size": size}
-    assert report.kinds == Counter(recount.kind(one.evidence) for one in recount.copies(pages))
-    assert report.passed == Counter(evidence.likeness for _, evidence in recount.passed(pages))
+    totals = asdict(report.totals)
+    top = totals.pop("top_sites")
+    assert totals == {**recount.totals(pages), "bytes": size}
+    assert [(one["pages"], one["copies"]) for one in top] == recount.largest_sites(pages, 10)
+    assert report.all_flows == len(recount.flows(pages))
     assert [(one.copying, one.copied, one.copies) for one in report.flows] == recount.flows(pages)[:FLOWS]
     check_groups(report, pages)
     check_copies(report, pages, 2000)
@@ -92,9 +94,9 @@ def test_a_report_is_right(many: int, sites: int) -> None:
         assert (len(report.groups), len(report.flows)) == (GROUPS, FLOWS)
         assert report.totals.groups > GROUPS
         assert any(len(one.pages) == PAGES_OF_GROUP < one.copies for one in report.groups)
-        assert report.totals.flows > FLOWS
+        assert report.all_flows > FLOWS
         assert GONE in {one.copied for one in report.flows}
-        assert min(report.totals.rows, report.totals.unjudged, report.totals.passed) > 0
+        assert min(report.totals.rows, report.totals.unjudged, *report.totals.originals_like_others.values()) > 0
 
 
 def test_a_report_on_an_empty_state_has_no_numbers() -> None:
@@ -104,7 +106,7 @@ def test_a_report_on_an_empty_state_has_no_numbers() -> None:
         "memory:",
         "cascade",
         (("format", str(FORMAT)), ("secret", SECRET), ("version", "1")),
-        Totals(size=store.size()),
+        Statistics(bytes=store.size()),
     )
 
 

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 from lxml import html as parser
 
+from scrapy_neardup.maintenance.scan import Statistics
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
-from scrapy_neardup.report.data import PageLine, Report, Totals
+from scrapy_neardup.report.data import PageLine, Report
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import pack_data, render_report
 from scrapy_neardup.report.words import LANGUAGES, Words
@@ -227,10 +228,10 @@ def test_the_numbers_are_those_of_the_report() -> None:
         *("900", str(totals.originals), str(totals.copies))
     ]
     assert numbers["of all pages are copies"] == f"{totals.copies / 9:.1f} %"
-    assert f"characters of text saved, of {totals.measured} copies" in numbers
+    assert f"characters of text saved, of {totals.copies_of_known_length} copies" in numbers
     assert said(tree(html).xpath("//title")[0]) == f"Near-duplicates: {totals.copies} copies among 900 pages"
-    kinds = [[name.replace("_", " "), str(many)] for name, many in report.kinds.items()]
-    kinds += [[f"{name.replace('_', ' ')}, passed", str(many)] for name, many in report.passed.items()]
+    kinds = [[name.replace("_", " "), str(many)] for name, many in totals.kinds.items()]
+    kinds += [[f"{name.replace('_', ' ')}, passed", str(many)] for name, many in totals.originals_like_others.items()]
     found = cells(html, "//table[@id='kinds-table']")
     assert [[row[0], row[2].partition(" ")[0]] for row in found] == kinds
     assert all(row[1] for row in found)
@@ -246,8 +247,8 @@ def test_the_numbers_are_those_of_the_report() -> None:
 
 def test_kinds_have_numbers_shares_and_bars() -> None:
     kinds, passed = {"near": 1234, "same_title": 1}, {"excerpt": 617}
-    totals = Totals(pages=10_000, originals=9_000, copies=1_235)
-    html = render_report(Report("", "", totals=totals, kinds=kinds, passed=passed))
+    totals = Statistics(10_000, 9_000, 1_235, kinds=kinds, originals_like_others=passed)
+    html = render_report(Report("", "", totals=totals))
     assert [row[2] for row in cells(html, "//table[@id='kinds-table']")] == [
         *("1,234 (12.3 %)", "1 (< 0.1 %)", "617 (6.2 %)")
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from string import Formatter
 
 from scrapy_neardup.errors import REASONS
-from scrapy_neardup.report.data import COPIES
+from scrapy_neardup.maintenance.scan import COPIES
 from scrapy_neardup.report.words import ENGLISH, LANGUAGES, Words, catalogue, format_percent, format_short
 
 ROOT = Path(__file__).parents[2] / "scrapy_neardup"

@@ -48,7 +48,6 @@ class Cascade(Method):
     parameters_type: ClassVar[type[Parameters]] = CascadeParameters
     parameters: CascadeParameters
     threshold: ClassVar[str] = "base"
-    sweep: ClassVar[tuple[float, ...]] = (0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75)
     variant_below: ClassVar[float] = 0.9
 
     def __init__(self, parameters: CascadeParameters | None = None) -> None:

@@ -60,7 +60,6 @@ class NSHash(PublishedMethod):
     parameters_type = NSHashParameters
     parameters: NSHashParameters
     threshold = "equal"
-    sweep = (1, 2, 3, 4, 5)
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
         """The hashes are the keys and the signature, 8 bytes each."""
@@ -118,7 +117,6 @@ class Segments(PublishedMethod):
     parameters_type = SegmentsParameters
     parameters: SegmentsParameters
     threshold = "equal"
-    sweep = (1, 2, 3, 4)
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
         """The hashes are the keys and the signature, 8 bytes each."""
@@ -204,7 +202,6 @@ class Punctuation(PublishedMethod):
     parameters_type = PunctuationParameters
     parameters: PunctuationParameters
     threshold = "threshold"
-    sweep = (1.0, 2.0, 2.5, 3.0, 3.5, 4.5)
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
         """The hashes are the keys; the signature has title and pieces, 8 bytes each, 0 for a missing one.

@@ -78,7 +78,6 @@ class Shingle(ShingleSetMethod):
     parameters_type = ShingleParameters
     parameters: ShingleParameters
     threshold = "similarity"
-    sweep = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98)
 
     def sketch(self, hashes: npt.NDArray[np.uint64]) -> tuple[Sequence[int], bytes]:
         """The smallest hashes are the keys; the signature has the upper halves of all, ascending, 4 bytes each."""
@@ -134,7 +133,6 @@ class MinHash(ShingleSetMethod):
     parameters_type = MinHashParameters
     parameters: MinHashParameters
     threshold = "similarity"
-    sweep = (0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
     def sketch(self, hashes: npt.NDArray[np.uint64]) -> tuple[Sequence[int], bytes]:
         """The keys are the hashes of the bands; the signature has the lower 16 bits of every minimum."""
@@ -187,7 +185,6 @@ class SuperShingle(ShingleSetMethod):
     parameters_type = SuperShingleParameters
     parameters: SuperShingleParameters
     threshold = "equal"
-    sweep = (1, 2, 3, 4, 5, 6)
 
     def sketch(self, hashes: npt.NDArray[np.uint64]) -> tuple[Sequence[int], bytes]:
         """The super-shingles are the keys and, in order, the signature: 8 bytes each."""

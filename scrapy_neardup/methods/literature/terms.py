@@ -58,7 +58,6 @@ class TermProfile(PublishedMethod):
     parameters_type = TermProfileParameters
     parameters: TermProfileParameters
     threshold = "percentage"
-    sweep = (0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0)
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
         """The hash is the key and, in 8 bytes, the signature; nothing if no word is left."""
@@ -112,7 +111,6 @@ class IDFTerms(PublishedMethod):
     parameters_type = IDFTermsParameters
     parameters: IDFTermsParameters
     threshold = "share"
-    sweep = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0)
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
         """The 32-bit hash is the key; the signature is hash and BLAKE2b of the string, 4 and 16 bytes.
@@ -178,7 +176,6 @@ class IMatch(PublishedMethod):
     parameters_type = IMatchParameters
     parameters: IMatchParameters
     threshold = "lexicons"
-    sweep = (64, 32, 16, 10, 5, 3, 2, 1)
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
         """The signatures are the keys: 8 bytes for each lexicon, zeros for too few terms.
@@ -278,7 +275,6 @@ class Keywords(PublishedMethod):
     parameters_type = KeywordsParameters
     parameters: KeywordsParameters
     threshold = "n"
-    sweep = (2, 3, 5, 7, 10, 15, 20, 30, 50)
     #: If weights decide, many pages have the same keywords, and all must be compared.
     common = 1024
     candidates = 1024

@@ -91,7 +91,6 @@ class SimHash(PublishedMethod):
     parameters_type = SimHashParameters
     parameters: SimHashParameters
     threshold = "distance"
-    sweep = (8, 7, 6, 5, 4, 3, 2, 1, 0)
     #: A block alone says little: many fingerprints share one, and all must be compared.
     common = 1024
     candidates = 4096
@@ -197,7 +196,6 @@ class RandomProjection(PublishedMethod):
     parameters_type = RandomProjectionParameters
     parameters: RandomProjectionParameters
     threshold = "similarity"
-    sweep = (0.8, 0.84, 0.86, 0.88, 0.9, 0.92, 0.94, 0.96, 0.98)
     #: A key alone says little: many pages share one, and all must be compared.
     common = 1024
     candidates = 4096
@@ -276,7 +274,6 @@ class Cosine(PublishedMethod):
     parameters_type = CosineParameters
     parameters: CosineParameters
     threshold = "similarity"
-    sweep = (0.6, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.96, 0.97, 0.98)
     #: Every key counts, and every candidate is compared.
     common = 1_000_000
     candidates = 1_000_000

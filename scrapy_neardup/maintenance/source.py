@@ -1,0 +1,93 @@
+"""Pages to copy into another state: those of an open state, or what can be read of a damaged one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from scrapy_neardup.errors import StoreError, StoreMismatch
+from scrapy_neardup.kv.base import SETTING, Row
+from scrapy_neardup.state.boilerplate import Counts, read_counts
+from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.layout import last_id
+from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.recipe import SECRET_NAME, SECRET_SETTING, Secret, check_recipe, pack_recipe
+from scrapy_neardup.state.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class PageEntry:
+    """A record, its last sight in seconds since 1970, and its evidence."""
+
+    record: Record
+    seen: int
+    evidence: Evidence | None = None
+
+
+class Source(Protocol):
+    """Pages with one recipe. ``name`` is for messages.
+
+    ``damaged`` makes the error for a row that cannot be unpacked; without it, such rows are left out.
+    """
+
+    name: str
+    recipe: dict[str, Any]
+
+    @property
+    def secret(self) -> Secret | None:
+        """The secret, if it is known."""
+
+    @property
+    def damaged(self) -> Callable[[str], StoreError] | None:
+        """Return the function."""
+
+    def pages(self) -> Iterator[PageEntry]:
+        """Yield all pages, nearly by id; may be called again."""
+
+    def rows(self, prefix: bytes) -> Iterator[Row]:
+        """Yield the other rows with a prefix."""
+
+
+class OpenState:
+    """The pages of a store or a snapshot, without unsealed ones; there are some while a crawl runs."""
+
+    def __init__(self, store: PageStore) -> None:
+        self.name = store.location
+        self.recipe = {name: value for name, value in store.recipe.items() if name != "format"}
+        self.secret = store.secret
+        self.damaged = store.kv.damaged
+        self.store = store
+
+    def rows(self, prefix: bytes) -> Iterator[Row]:
+        """Yield the rows with a prefix."""
+        return iter(self.store.counted().items()) if prefix == b"b" else self.store.rows(prefix)
+
+    def counts(self) -> Counts:
+        """Return the boilerplate counts. Raises StoreDamaged."""
+        try:
+            return read_counts(self.rows(b"b"))
+        except ValueError as error:
+            raise self.store.kv.damaged(str(error)) from None
+
+    def pages(self) -> Iterator[PageEntry]:
+        """Yield the current pages by id."""
+        store = self.store
+        unsealed = {last_id(key) for key, _ in store.rows(b"j")}
+        for record in store.records():
+            if record.id not in unsealed:
+                yield PageEntry(record, store.last_seen(record.url), store.evidence(record.id))
+
+
+def check_recipes(sources: Iterable[OpenState], recipe: Mapping[str, Any], named_by: str = SETTING) -> None:
+    """Raise StoreMismatch, with all differences, for the first source with another recipe.
+
+    ``named_by``: what the user can change.
+    """
+    for source in sources:
+        if source.recipe.get(SECRET_NAME) != recipe.get(SECRET_NAME):
+            raise StoreMismatch(
+                f"{source.name} was written with another secret, so its fingerprints cannot be compared with the "
+                f"others. To merge states, give them the same {SECRET_SETTING} from their first crawl."
+            )
+        check_recipe(pack_recipe(source.recipe), recipe, source.name, named_by)
