@@ -10,8 +10,9 @@ import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-_FORKS = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
+_FORKS: Any = multiprocessing.get_context("spawn" if sys.platform == "win32" else "forkserver")
 if sys.platform != "win32":
     _FORKS.set_forkserver_preload(["pytest", "tests.crawl.run"])
 
