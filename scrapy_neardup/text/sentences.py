@@ -21,7 +21,7 @@ from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.text.characters import CLOSING, MARKS, QUOTES, has_unspaced, known_characters
-from scrapy_neardup.text.normalize import letters, normalize
+from scrapy_neardup.text.normalize import expand, letters, normalize
 from scrapy_neardup.text.shingles import code_points, distinct, shingles, sketch
 
 _CLOSING = re.escape(CLOSING)
@@ -130,11 +130,13 @@ def segment(text: str, hashes: Keyed, *, simplified: bool = False) -> SegmentedT
     >>> found.sentences, found.lines
     (['船来了,我们走'], ['船来了我们走'])
     """
-    normalized = normalize(text, simplified=simplified)
     if (kernels := compiled.kernels) is not None:
-        cut = kernels.cut_text(known_characters(), normalized, hashes.secret)
+        known, secret = known_characters(), hashes.secret
+        cut = None if simplified else kernels.cut_text(known, text, secret, False)
+        cut = cut or kernels.cut_text(known, normalize(text, simplified=simplified), secret, True)
+        assert cut is not None
         return NativeText(kernels, cut, hashes)
-    found = sentences(normalized)
+    found = sentences(normalize(text, simplified=simplified))
     return SegmentedText(found, list(map(letters, found)), hashes)
 
 
