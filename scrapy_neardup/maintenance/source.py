@@ -56,7 +56,7 @@ class OpenState:
         self.name = store.location
         self.recipe = {name: value for name, value in store.recipe.items() if name != "format"}
         self.secret = store.secret
-        self.damaged = store.damaged
+        self.damaged = store.kv.damaged
         self.store = store
 
     def rows(self, prefix: bytes) -> Iterator[Row]:

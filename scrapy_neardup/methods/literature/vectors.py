@@ -85,7 +85,6 @@ class SimHash(PublishedMethod):
     name = "simhash"
     parameters_type = SimHashParameters
     parameters: SimHashParameters
-    threshold = "distance"
     #: A block alone says little: many fingerprints share one, and all must be compared.
     common = 1024
     candidates = 4096
@@ -190,7 +189,6 @@ class RandomProjection(PublishedMethod):
     name = "random_projection"
     parameters_type = RandomProjectionParameters
     parameters: RandomProjectionParameters
-    threshold = "similarity"
     #: A key alone says little: many pages share one, and all must be compared.
     common = 1024
     candidates = 4096
@@ -268,7 +266,6 @@ class Cosine(PublishedMethod):
     name = "cosine"
     parameters_type = CosineParameters
     parameters: CosineParameters
-    threshold = "similarity"
     #: Every key counts, and every candidate is compared.
     common = 1_000_000
     candidates = 1_000_000
