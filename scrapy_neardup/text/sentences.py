@@ -21,7 +21,7 @@ from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.text.characters import CLOSING, MARKS, QUOTES, has_unspaced, known_characters
-from scrapy_neardup.text.normalize import expand, letters, normalize
+from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.shingles import code_points, distinct, shingles, sketch
 
 _CLOSING = re.escape(CLOSING)
