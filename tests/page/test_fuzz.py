@@ -30,7 +30,7 @@ SOURCE = PageSource(FIELDS, HtmlReader(100_000))
 
 
 def one(data: bytes) -> str:
-    """Return the verdict on a page of any bytes, or why there is none. The first byte tells bytes, HTML and fields apart."""
+    """Return the verdict on a page of any bytes, or why there is none; the first byte names their form."""
     kind, body = data[:1], data[1:]
     detector = Detector(make_method("cascade", {}), memory_state({}), who="fuzz", policy=Policy(min_letters=5))
     try:
