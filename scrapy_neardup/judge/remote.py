@@ -22,6 +22,7 @@ from scrapy_neardup.judge.matching import candidates
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.server.asynchronous import AsyncLink
 from scrapy_neardup.server.claims import PageLost, pack, pending_page
+from scrapy_neardup.server.counting import CHUNK
 from scrapy_neardup.server.layout import lease_name
 from scrapy_neardup.server.program import PLACE, REGISTER, PendingPage, Program
 from scrapy_neardup.server.store import BATCH, RedisStore
@@ -86,18 +87,22 @@ class RemoteCrawl:
             await self._remove_revived()
             self._breaks = breaks
         boilerplate = self.store.boilerplate
-        while entries := await self._call(boilerplate.read_entries):
+        while entries := await self._ask(Program.entries, boilerplate.stream_position, CHUNK):
             boilerplate.count_entries(entries)
 
     async def _remove_revived(self) -> None:
         """Remove pages of ours that are in flight again because the server lost their outcome: copies wait for them."""
-        for page in await self._call(partial(self.store.journal.read_in_flight, self.detector.generation)):
+        generation = self.detector.generation
+        found = await self._ask(Program.in_flight, pack(generation))
+        for page in self.store.journal.unpack_in_flight(generation, found):
             if page.place not in self.judgements:
                 await self.unregister(page)
 
-    async def _call(self, work: Callable[[Any], T]) -> T:
-        """Like ``Link.call``."""
-        return await asyncio.to_thread(self.store.kv.link.call, work)
+    async def _ask(self, read: Callable[..., None], *arguments: Any) -> Any:
+        """Like ``Link.ask``."""
+        program = self.program()
+        read(program, *arguments)
+        return (await self.link.run(program))[1]
 
     async def unregister(self, page: PendingPage) -> None:
         """Remove a page from those in flight."""
@@ -439,7 +444,7 @@ class RemoteJudgement:
         """Return the records and groups of the pages that the first request found."""
         seen = [row for key, row in self.transaction.rows.items() if key[:1] == b"u" and row is not None]
         ids = [layout.unpack_seen(row)[0] for row in seen]
-        if self._fingerprint is not None:
+        if self._fingerprint is not None and any(self.transaction.filed.values()):
             propose = partial(candidates, self._crawl.detector.method, self._store, self._fingerprint.keys)
             ids += self._crawl.run_once(propose, self.transaction).ids
         return [layout.record_key(id) for id in ids], [(id, ALL) for id in ids]

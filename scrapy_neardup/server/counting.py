@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from secrets import token_bytes
-from typing import Any
 
 from scrapy_neardup.errors import StoreMismatch
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.server.engine import Redis
-from scrapy_neardup.server.layout import STREAM, once_name
+from scrapy_neardup.server.layout import once_name
+from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.transaction import Note, OvertakenError, RemoteTransaction, unpack_notes
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.boilerplate import BoilerplateCounts, Counts
@@ -26,9 +26,9 @@ from scrapy_neardup.state.sentence_counts import Sentences
 COUNTED = layout.meta_key("counted")
 _START = b"0-0"
 #: Entries to read at a time.
-_CHUNK = 100
-#: Entries as the server answers them: position and fields.
-Entries = list[tuple[bytes, dict[bytes, bytes]]]
+CHUNK = 100
+#: Entries as the server answers them: position; name and value of the field.
+Entries = list[tuple[bytes, tuple[bytes, bytes]]]
 
 
 class SharedBoilerplate(BoilerplateCounts):
@@ -84,16 +84,11 @@ class SharedBoilerplate(BoilerplateCounts):
         """Count what others published, in the order of the stream. Raises StoreDamaged."""
         for position, fields in entries:
             try:
-                if not fields[b"n"].startswith(self._redis.leases.token):
-                    self.count(unpack_notes(fields[b"n"]))
+                if not fields[1].startswith(self._redis.leases.token):
+                    self.count(unpack_notes(fields[1]))
             except ValueError as error:
                 raise self._kv.damaged(f"the counted sentences of a page cannot be read ({error})") from None
             self.stream_position = position
-
-    def read_entries(self, client: Any) -> Entries:
-        """Return the next entries of the stream that are not counted here yet. ``client``: of redis-py."""
-        answer = client.xread({self._redis.link.prefix + STREAM: self.stream_position}, _CHUNK)
-        return [entry for _, entries in answer or () for entry in entries]
 
     def _catch_up(self) -> bool:
         """Count the rest of the stream; False if the secret of the state is unknown."""
@@ -101,7 +96,7 @@ class SharedBoilerplate(BoilerplateCounts):
             bool(self._rows.hashes)
         except StoreMismatch:
             return False
-        while entries := self._redis.link.call(self.read_entries):
+        while entries := self._redis.link.ask(Program.entries, self.stream_position, CHUNK):
             self.count_entries(entries)
         return True
 

@@ -198,6 +198,14 @@ class Program:
         """
         self._reads.append((b"pending", (pending_name(place[8:]), lease_name(place[8:])), (place[:8],)))
 
+    def in_flight(self, crawl: bytes) -> None:
+        """Answer the ids and records of a crawl's pages in flight, one after the other."""
+        self._reads.append((b"all", (pending_name(crawl),), ()))
+
+    def entries(self, position: bytes, most: int) -> None:
+        """Answer the entries of the stream after a position, each with its position and fields; None for none."""
+        self._reads.append((b"entries", (STREAM,), (position, most)))
+
     def count(self) -> None:
         """Answer the number of pages as digits; None for none."""
         self._reads.append((b"count", (), ()))
@@ -377,6 +385,12 @@ local operations = {
   pending = function(first)
     answer(call('HGET', KEYS[first], arg()))
     answer(call('PTTL', KEYS[first + 1]))
+  end,
+  all = function(first) answer(call('HGETALL', KEYS[first])) end,
+  entries = function(first)
+    local position, most = arg(), arg()
+    local found = call('XREAD', 'COUNT', most, 'STREAMS', KEYS[first], position)
+    answer(found and found[1][2])
   end,
   count = function() answer(call('GET', COUNTER)) end,
 }

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
-from typing import Any
 
 from scrapy_neardup.hashing.keys import pack_keys
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.server.claims import NUMBER_BITS, Leases, pack, pending_page
 from scrapy_neardup.server.counting import SharedBoilerplate
 from scrapy_neardup.server.engine import Redis
-from scrapy_neardup.server.layout import pending_name
-from scrapy_neardup.server.program import PendingPage
+from scrapy_neardup.server.program import PendingPage, Program
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.expiry import Expiry
 from scrapy_neardup.state.journal import Journal, UnsealedPages
@@ -69,16 +66,16 @@ class SharedJournal(Journal):
     def take_over(self, generation: int) -> bool:
         if not self._redis.leases.take_over(generation):
             return False
-        for page in self._redis.link.call(partial(self.read_in_flight, generation)):
+        for page in self.unpack_in_flight(generation, self._redis.link.ask(Program.in_flight, pack(generation))):
             program = self._redis.link.program()
             program.unregister(page)
             self._redis.link.run(program)
         return True
 
-    def read_in_flight(self, generation: int, client: Any) -> list[PendingPage]:
-        """Return the pages of a crawl that are in flight. ``client``: of redis-py."""
-        found = client.hgetall(self._redis.link.prefix + pending_name(pack(generation)))
-        records = [self._rows.unpack_record(layout.unpack_id(id), packed) for id, packed in found.items()]
+    def unpack_in_flight(self, generation: int, found: Sequence[bytes]) -> list[PendingPage]:
+        """Return the pages of a crawl from the answer to ``Program.in_flight``."""
+        rows = zip(found[::2], found[1::2], strict=True)
+        records = [self._rows.unpack_record(layout.unpack_id(id), packed) for id, packed in rows]
         return [pending_page(record, generation, self._rows.url_key(record.url)) for record in records]
 
     def _running(self) -> Iterable[int]:
