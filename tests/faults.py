@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.base import Changes, KeyValueStore, Row, WrappedStore
 from scrapy_neardup.kv.memory import Memory, SortedKeys
 from scrapy_neardup.state.opening import open_rows
@@ -57,6 +58,26 @@ class LastingRows(Memory):
     def close(self, last: Changes | None = None) -> None:
         if last is not None:
             self.write(last, sync=False)
+
+
+class Disk:
+    """Rows that outlive their store, and a write that fails: the N-th from now on, or none if N is 0."""
+
+    def __init__(self) -> None:
+        self.rows: dict[bytes, bytes] = {}
+        self.fail_at(0)
+
+    def fail_at(self, write: int) -> None:
+        self.writes, self.fails_at = 0, write
+
+    def before(self, name: str, argument: object) -> None:
+        if name == "write" or (name == "close" and argument is not None):
+            self.writes += 1
+            if self.writes == self.fails_at:
+                raise StoreError("No space left on device.")
+
+    def open(self) -> PageStore:
+        return open_rows(FaultyStore(LastingRows(self.rows), self.before), {})
 
 
 def lasting_state(rows: dict[bytes, bytes]) -> PageStore:

@@ -20,7 +20,6 @@ from scrapy_neardup.state.boilerplate import (
     COMMON_HERE,
     LEAST_PAGES,
     CountsOfSite,
-    PageCounts,
     site_bit,
 )
 from scrapy_neardup.state.sentence_counts import Sentences
@@ -85,7 +84,7 @@ class CountTable:
         return places
 
 
-class ExactCounts(PageCounts):
+class ExactCounts:
     """``numbers``: pages by the number of a sentence on a site. ``bits``: the sites of a sentence, as bits.
 
     ``forms``: pages of a site, and forms among them, by number.
@@ -98,6 +97,7 @@ class ExactCounts(PageCounts):
         self.forms: dict[int, int] = {}
 
     def on_site(self, site: str, hashes: Keyed) -> CountsOfSite:
+        """Return the counts of a site; the name may be empty."""
         return _ExactCountsOfSite(self, site, hashes)
 
 

@@ -199,7 +199,7 @@ class PartStore(PageStore):
         super().__init__(Memory(), method.recipe(), options.secret, 0)
         self._pages, count = pages, len(pages.ranks)
         self._counts = ExactCounts(pages.numbers, pages.everywhere)
-        self.use_exact_counts(self._counts)
+        self.use_exact_counts(self._counts.on_site)
         self._counts.numbers.begin(*answers_on(Topic.COUNT, given))
         self._counts.bits.begin(*answers_on(Topic.BITS, given))
         self._begun_forms = dict(zip(*(one.tolist() for one in answers_on(Topic.FORM, given)), strict=True))

@@ -96,7 +96,7 @@ def dedup_command(arguments: argparse.Namespace, config: Config) -> int:
             keep=config.keep if arguments.store else Keep.NOTHING,
         )
         if is_exact:
-            store.use_exact_counts(ExactCounts())
+            store.use_exact_counts(ExactCounts().on_site)
         detector = Detector(method, store, who=f"dedup {' '.join(arguments.input)}", policy=policy)
         bodies = None if is_exact else detector.bodies
         source = config.open_source(fields, bodies=bodies, hashes_items=store.is_shared)

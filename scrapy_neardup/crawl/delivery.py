@@ -334,8 +334,7 @@ def name_of(slot: FeedSlot) -> str:
     parts = urlsplit(slot.uri)
     if isinstance(slot.storage, FileFeedStorage) and (parts.scheme == "file" or "://" not in slot.uri):
         return os.path.realpath(slot.storage.path)
-    secret, at, _ = parts.netloc.rpartition("@")
-    return slot.uri.replace(secret + at, "", 1)
+    return without_password(slot.uri)
 
 
 def _overwrites(slot: FeedSlot) -> bool:

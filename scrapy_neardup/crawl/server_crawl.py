@@ -175,7 +175,7 @@ class ServerCrawl:
                 expired += (step := store.expire(self._bounds))  # type: ignore[arg-type]
                 if not step:
                     break
-            trim(store, store.count_rows(b"d"))
+            trim(store, store.kv.count(b"d"))
             return store.rolled_back.pages, expired, store.pages, store.size()
         finally:
             store.close()

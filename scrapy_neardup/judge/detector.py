@@ -184,8 +184,9 @@ class Detector(CrawlContext):
         """Write a reserved page and count its sentences once; pages that wait for it go on waiting."""
         begun, store, replaces, record = perf_counter(), self.store, reservation.replaces, reservation.record
         try:
-            # The earlier version may be rolled back by now, or a page that was given up may have come through.
-            if reservation.gave_up or (replaces and store.record(replaces) is None):
+            # The earlier version may be rolled back by now, or a page that was given up may have come through. On a
+            # server that may happen at this moment, so the write depends on the row of the URL.
+            if reservation.gave_up or replaces:
                 earlier = store.find(record.url)
                 if earlier is None or earlier.id != record.id:  # else an earlier attempt has written it
                     replaces = reservation.replaces = earlier.id if earlier else 0

@@ -67,7 +67,7 @@ def drop_row(store: PageStore, generation: int, id: int, verdict: Verdict) -> Ro
     """The row of a drop, to be written with the page; now and then this removes the oldest rows."""
     if not store.is_shared:  # on a server this may run twice for one page, and maintenance trims the list
         count = _COUNTS.get(store)
-        _COUNTS[store] = trim(store, store.count_rows(b"d") if count is None else count) + 1
+        _COUNTS[store] = trim(store, store.kv.count(b"d") if count is None else count) + 1
     match = verdict.match
     assert match is not None
     page, original = (last_id(url_key(url, store.hashes)) for url in (verdict.url, match.url))

@@ -64,11 +64,11 @@ def may_have_manual_verdicts(store: PageStore) -> bool:
 def find_manual_verdict(store: PageStore, url: str) -> ManualVerdict | None:
     """The manual verdict on the page at a URL; raises StoreDamaged if it cannot be read."""
     key = judgement_key(url, store.hashes)
-    packed = store.value(key)
+    packed = store.kv.get(key)
     try:
         return None if packed is None else ManualVerdict.of_row(key, packed, store.hashes)
     except ValueError as error:
-        raise store.damaged(str(error)) from None
+        raise store.kv.damaged(str(error)) from None
 
 
 def manual_verdicts(store: PageStore) -> Iterator[ManualVerdict]:

@@ -78,11 +78,11 @@ def decisions_of(store: PageStore) -> dict[str, Any]:
     """Return the deciding values of the last crawl: they are not in the recipe, and crawls of one state may differ in
     them. Raises StoreDamaged.
     """
-    packed = store.value(DECISIONS_KEY)
+    packed = store.kv.get(DECISIONS_KEY)
     try:
         return {} if packed is None else dict(json.loads(packed))
     except (ValueError, TypeError):
-        raise store.damaged("the deciding settings of its last crawl cannot be read") from None
+        raise store.kv.damaged("the deciding settings of its last crawl cannot be read") from None
 
 
 def decide(store: PageStore, said: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:

@@ -22,7 +22,8 @@ from scrapy_neardup.judge.matching import candidates
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.server.asynchronous import AsyncLink
 from scrapy_neardup.server.claims import PageLost, pack, pending_page
-from scrapy_neardup.server.program import REGISTER, PendingPage, Program
+from scrapy_neardup.server.layout import lease_name
+from scrapy_neardup.server.program import PLACE, REGISTER, PendingPage, Program
 from scrapy_neardup.server.store import BATCH, RedisStore
 from scrapy_neardup.server.transaction import TRIES, NotFetched, OvertakenError, RemoteTransaction, overtaken_too_often
 from scrapy_neardup.state import layout
@@ -85,14 +86,18 @@ class RemoteCrawl:
             await self._remove_revived()
             self._breaks = breaks
         boilerplate = self.store.boilerplate
-        while entries := await self.link.call(boilerplate.read_entries):
+        while entries := await self._call(boilerplate.read_entries):
             boilerplate.count_entries(entries)
 
     async def _remove_revived(self) -> None:
         """Remove pages of ours that are in flight again because the server lost their outcome: copies wait for them."""
-        for page in await self.link.call(partial(self.store.journal.read_in_flight, self.detector.generation)):
+        for page in await self._call(partial(self.store.journal.read_in_flight, self.detector.generation)):
             if page.place not in self.judgements:
                 await self.unregister(page)
+
+    async def _call(self, work: Callable[[Any], T]) -> T:
+        """Like ``Link.call``."""
+        return await asyncio.to_thread(self.store.kv.link.call, work)
 
     async def unregister(self, page: PendingPage) -> None:
         """Remove a page from those in flight."""
@@ -368,7 +373,8 @@ class RemoteJudgement:
                 break
         kv.raise_for(found)
         answers = iter(found[1:])
-        found_places = dict.fromkeys(next(answers))
+        places: bytes = next(answers)
+        found_places = dict.fromkeys(places[at : at + PLACE] for at in range(0, len(places), PLACE))
         self._earlier = [place for place in found_places if place != former and place not in self._given_up]
         take(answers)
 
@@ -425,7 +431,7 @@ class RemoteJudgement:
     async def _is_abandoned(self, record: Record, place: bytes) -> bool:
         """Remove a page of a crawl without a lease; False if the crawl has a lease again."""
         program = self._crawl.program()
-        program.expect_no_lease(place[8:])
+        program.expect_no_lease(lease_name(place[8:]))
         program.unregister(pending_page(record, layout.last_id(place), self._store.url_key(record.url)))
         return bool((await self._crawl.link.run(program))[0] == 1)
 

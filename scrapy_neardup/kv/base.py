@@ -350,12 +350,16 @@ class FileEngine(Engine):
         """Raise errors of the library or the system as a StoreError."""
         try:
             yield
-        except self.closed_error as error:
-            raise StoreError(f"The state at {self.location} is closed.") from error
-        except (self.library_error, OSError) as error:
-            if isinstance(error, self.library_error) and not self.is_outside(error):
-                raise self.damaged(str(error)) from error
-            raise self.out_of_reach(error) from error
+        except (self.library_error, self.closed_error, OSError) as error:
+            raise self.translated(error) from error
+
+    def translated(self, error: Exception) -> StoreError:
+        """Return the StoreError for an error of the library or the system."""
+        if isinstance(error, self.closed_error):
+            return StoreError(f"The state at {self.location} is closed.")
+        if isinstance(error, self.library_error) and not self.is_outside(error):
+            return self.damaged(str(error))
+        return self.out_of_reach(error)
 
     def uncopied(self, error: OSError) -> StoreError:
         """Return the error for a copy to read from that could not be made."""

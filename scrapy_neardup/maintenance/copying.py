@@ -80,7 +80,7 @@ def copy_state(
     for entry in map(change, watch(source.pages(), total)):
         record = entry.record
         url = url_key(record.url, store.hashes)
-        if url in changes.puts or store.value(url) is not None:
+        if url in changes.puts or store.kv.get(url) is not None:
             flush()
             if (earlier := store.find(record.url)) is not None:  # else two URLs have one hash
                 found.replaced += 1

@@ -56,7 +56,7 @@ class OpenState:
         self.name = store.location
         self.recipe = {name: value for name, value in store.recipe.items() if name != "format"}
         self.secret = store.secret
-        self.damaged = store.damaged
+        self.damaged = store.kv.damaged
         self.store = store
 
     def rows(self, prefix: bytes) -> Iterator[Row]:
@@ -68,7 +68,7 @@ class OpenState:
         try:
             return read_counts(self.rows(b"b"))
         except ValueError as error:
-            raise self.store.damaged(str(error)) from None
+            raise self.store.kv.damaged(str(error)) from None
 
     def pages(self) -> Iterator[PageEntry]:
         """Yield the current pages by id."""

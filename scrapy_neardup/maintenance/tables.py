@@ -48,7 +48,7 @@ class Table(Generic[T]):
     def write(self, store: PageStore, *values: T) -> None:
         """Write values in one batch and wait for the disk. Rows above the limit go."""
         changes = Changes(dict(map(self.encode, values)))
-        if any(store.value(key) is None for key in changes.puts):
+        if any(store.kv.get(key) is None for key in changes.puts):
             rows = {self.encode(value)[0]: value for value in (*self.read(store), *values)}
             for key in sorted(rows, key=lambda key: self.age(rows[key]), reverse=True)[self.limit :]:
                 changes.delete(key)

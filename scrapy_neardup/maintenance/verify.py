@@ -183,7 +183,7 @@ class _Checker:
             last = prefix
             for key, packed in rows:
                 if key < last and not self._store.is_shared:
-                    raise self._store.damaged(f"its rows are not in order at the key {key!r:.60}")
+                    raise self._store.kv.damaged(f"its rows are not in order at the key {key!r:.60}")
                 last = key
                 self._rows.count(key, packed)
                 read(key, packed)

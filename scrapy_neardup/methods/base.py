@@ -164,8 +164,6 @@ class Method(ABC):
     version: ClassVar[int]
     #: The frozen dataclass of the fields of NEARDUP_PARAMETERS.
     parameters_type: ClassVar[type[Parameters]]
-    #: The parameter for how alike two pages must be.
-    threshold: ClassVar[str]
     #: A key that more originals share is no evidence: a disclaimer, a keyword of the whole site.
     common: ClassVar[int] = 32
     #: Most candidates to compare, those with the most common keys first.
@@ -242,10 +240,8 @@ class Method(ABC):
         """Return the deciding rule as a sentence."""
         if explanation := self.explain(new, old, common):
             return explanation.decision
-        name = getattr(self, "threshold", "")
-        value = getattr(self.parameters, name, None) if name else None
-        limit = f", {name}={value}" if value is not None else ""
-        return f"{self.name}{limit}: {'a copy' if self.compare(new, old, common).duplicate else 'no copy'}."
+        limits = "".join(f", {name}={value}" for name, value in self.decisions().items())
+        return f"{self.name}{limits}: {'a copy' if self.compare(new, old, common).duplicate else 'no copy'}."
 
     @abstractmethod
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:

@@ -3,81 +3,153 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from itertools import count
-from typing import Any, TypeVar
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
 
-from scrapy_neardup.server.connection import Answer, Link, NoAnswer
+import redis
+from hiredis import pack_command  # faster than that of the connection
+
+from scrapy_neardup.errors import StoreError
+from scrapy_neardup.server.connection import SECONDS, Answer, Link
 from scrapy_neardup.server.program import Program
 
-T = TypeVar("T")
-#: Programs in one pipeline, and pipelines under way, at most. While they are under way, further programs collect: the
-#: busier the server, the longer the pipelines.
-_TOGETHER, _AT_ONCE = 16, 2
+#: Seconds between two looks at whether the server still answers, and is still the one that holds the state.
+_LOOK = 1.0
 
 
 class AsyncLink:
-    """Sends programs by the connection of a state, in threads of its own while the loop goes on."""
+    """Sends programs by a connection of its own, each at once; the answers come in the same order.
+
+    If the connection breaks, it sends those without an answer again.
+    """
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        self._threads = ThreadPoolExecutor(_AT_ONCE, "neardup-server")
-        self._waiting: list[tuple[Program, asyncio.Future[Answer]]] = []
-        self._senders: set[asyncio.Task[None]] = set()
+        #: Programs to send, and those that wait for their answers.
+        self._waiting: deque[tuple[Program, asyncio.Future[Answer]]] = deque()
+        self._sent: deque[tuple[Program, asyncio.Future[Answer]]] = deque()
+        self._has_waiting = asyncio.Event()
+        self._worker: asyncio.Task[None] | None = None
+        #: Connections in a row that failed before an answer.
+        self._failures = 0
 
     async def close(self) -> None:
-        """Stop sending. The connection stays open."""
-        for sender in self._senders:
-            sender.cancel()
-        await asyncio.gather(*self._senders, return_exceptions=True)
-        self._threads.shutdown(wait=False)
+        """Stop sending, and close the connection."""
+        if self._worker is not None:
+            self._worker.cancel()
+            await asyncio.gather(self._worker, return_exceptions=True)
 
     async def run(self, program: Program) -> Answer:
-        """Like ``Link.run``. Programs that come at one time go together. Raises StoreError."""
+        """Like ``Link.run``. Raises StoreError."""
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append((program, answer))
-        if len(self._waiting) == 1:
-            self._start_sender()
+        self._has_waiting.set()
+        if self._worker is None:
+            self._worker = asyncio.ensure_future(self._work())
         return await answer
 
-    def _start_sender(self) -> None:
-        if len(self._senders) < _AT_ONCE:
-            self._senders.add(asyncio.ensure_future(self._send_waiting()))
-
-    async def _send_waiting(self) -> None:
-        while self._waiting:
-            some, self._waiting = self._waiting[:_TOGETHER], self._waiting[_TOGETHER:]
-            if self._waiting:
-                self._start_sender()
-            answers = await self._send([program for program, _ in some])
-            for number, (_, future) in enumerate(some):
-                if future.done():  # its caller was cancelled
-                    continue
-                answer = answers[number]
-                if isinstance(answer, Exception):
-                    future.set_exception(answer)
-                else:
-                    future.set_result(answer)
-        self._senders.discard(asyncio.current_task())  # at once: no program may slip through
-
-    async def _send(self, programs: list[Program]) -> dict[int, Answer | Exception]:
-        """Return an answer or an error for each."""
-        answers = dict[int, Answer | Exception]()
-        try:
-            await self.call(partial(self._link.send, programs, answers))
-        except Exception as error:
-            return {number: answers.get(number, error) for number in range(len(programs))}
-        return answers
-
-    async def call(self, work: Callable[[Any], T]) -> T:
-        """Like ``Link.call``."""
-        loop = asyncio.get_running_loop()
-        for failures in count():
+    async def _work(self) -> None:
+        while True:
+            await self._has_waiting.wait()
             try:
-                return await loop.run_in_executor(self._threads, self._link.attempt, work)
-            except NoAnswer as error:  # noqa: PERF203  # each attempt takes a way to the server
-                waits = self._link.waiting_thread is not None
-                await asyncio.sleep(self._link.pause_after(error, failures, waits=waits))
-        raise AssertionError
+                await self._connect_and_exchange()
+            except StoreError as error:
+                self._fail(error)
+            except (redis.RedisError, OSError) as error:
+                self._waiting.extendleft(reversed(self._sent))
+                self._sent.clear()
+                if self._waiting:  # else an idle connection has ended
+                    self._has_waiting.set()
+                    await self._pause_after(error)
+            except Exception as error:  # nobody must wait for ever
+                self._fail(error)
+
+    async def _pause_after(self, error: Exception) -> None:
+        waits = self._link.waiting_thread is not None
+        try:
+            pause = self._link.pause_after(error, self._failures, waits=waits)
+        except StoreError as last:
+            self._fail(last)
+        else:
+            self._failures += 1
+            await asyncio.sleep(pause)
+
+    def _fail(self, error: Exception) -> None:
+        """Raise an error for each program without an answer."""
+        for _, answer in (*self._sent, *self._waiting):
+            if not answer.done():
+                answer.set_exception(error)
+        self._sent.clear()
+        self._waiting.clear()
+        self._has_waiting.clear()
+        self._failures = 0
+
+    async def _connect_and_exchange(self) -> None:
+        """Send and receive until the connection fails. Raises errors of redis-py, StoreError."""
+        address = await self._locate()
+        connection = self._link.make_connection()
+        tasks: Iterable[asyncio.Task[None]] = ()
+        try:
+            await _connect(connection)
+            tasks = [asyncio.ensure_future(work(connection)) for work in (self._send, self._receive)]
+            first: object = None
+            looks = 0
+            while True:
+                done, _ = await asyncio.wait(tasks, timeout=_LOOK, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+                before, first = first, self._sent[0] if self._sent else None
+                looks = looks + 1 if first is not None and first is before else 0
+                if looks * _LOOK >= SECONDS:
+                    raise redis.TimeoutError("it is silent")
+                if await self._locate() != address:
+                    raise redis.ConnectionError("another node holds the state now")
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await connection.disconnect(nowait=True)
+
+    async def _locate(self) -> Any:
+        return None if self._link.locator is None else await asyncio.to_thread(self._link.locate)
+
+    async def _send(self, connection: Any) -> None:
+        """Send what waits, all that came during one step of the loop together."""
+        while True:
+            await self._has_waiting.wait()
+            self._has_waiting.clear()
+            some = [*self._waiting]
+            self._waiting.clear()
+            self._sent += some
+            commands = [pack_command(program.command(self._link.prefix)) for program, _ in some]
+            await connection.send_packed_command(commands, check_health=False)
+
+    async def _receive(self, connection: Any) -> None:
+        while True:
+            found: Answer | Exception
+            try:
+                found = await connection.read_response(disable_decoding=True)
+            except redis.ResponseError as error:
+                found = error
+            program, future = self._sent[0]
+            answer = self._link.read_answer(program, found)
+            self._sent.popleft()
+            self._failures = 0
+            self._link.note_answer()
+            if answer is None:
+                self._waiting.append((program, future))
+                self._has_waiting.set()
+            elif future.done():  # its caller was cancelled
+                continue
+            elif isinstance(answer, Exception):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
+
+
+async def _connect(connection: Any) -> None:
+    try:
+        await asyncio.wait_for(connection.connect(), SECONDS)
+    except asyncio.TimeoutError:
+        raise redis.TimeoutError("it is silent") from None

@@ -54,9 +54,13 @@ class Leases:
 
     def take_new(self, crawl: int, program: Program) -> None:
         """Take the lease of a crawl that begins with this program."""
-        program.take_lease(lease_name(pack(crawl)), self.token, self._milliseconds)
+        self.take(lease_name(pack(crawl)), program)
         self.crawls.add(crawl)
         self._start_thread()
+
+    def take(self, name: bytes, program: Program) -> None:
+        """Take or renew any lease; require that nobody else holds it."""
+        program.take_lease(name, self.token, self._milliseconds)
 
     def expect(self, crawl: int, program: Program) -> None:
         """Require that nobody else has taken the crawl."""
@@ -123,7 +127,7 @@ class Leases:
 
     def _has_taken(self, number: int) -> bool:
         program = self._link.program()
-        program.take_lease(number_name(number), self.token, self._milliseconds)
+        self.take(number_name(number), program)
         return bool(self._link.run(program)[0] == 1)
 
     def _start_thread(self) -> None:
@@ -147,7 +151,7 @@ class Leases:
         for crawl in self.crawls.copy():
             program = self._link.program()
             self.expect(crawl, program)
-            program.take_lease(lease_name(pack(crawl)), self.token, self._milliseconds)
+            self.take(lease_name(pack(crawl)), program)
             self._link.run(program)  # if the lease is lost, the next write of this crawl meets the error
         if self._number is not None and not self._has_taken(self._number):
             self._number = self._draw_number()

@@ -13,20 +13,22 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import redis
+import redis.asyncio
 from redis import exceptions
+from redis.asyncio.retry import Retry as AsyncRetry
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.server.location import ServerLocation, read_url
 from scrapy_neardup.server.nodes import Address, Locator, Sentinels, Slot, Unlocated
-from scrapy_neardup.server.program import DIGEST, SCRIPT, Program
+from scrapy_neardup.server.program import Program
 
 T = TypeVar("T")
 #: The answer to a program: see ``SCRIPT``.
 Answer = list[Any]
-#: Seconds to wait for an answer, and seconds after which Sentinels are asked again.
-_SECONDS, _OLD = 5.0, 1.0
+#: Seconds to wait for an answer.
+SECONDS = 5.0
 #: Further tries of a request without an answer. Seconds before the first of them; each next one waits twice as long, at
 #: most a second.
 TRIES, _PAUSE = 3, 0.1
@@ -34,10 +36,6 @@ _OF_CLUSTER = re.compile(r"(?:^|[ -])(?:MOVED|ASK|TRYAGAIN|CLUSTERDOWN|MASTERDOW
 #: What Kvrocks says of a password; redis-py takes it for any refusal.
 _KVROCKS_REFUSAL = "invalid password"
 _REFUSED = (exceptions.AuthenticationError, exceptions.AuthorizationError, exceptions.NoPermissionError)
-
-
-class NoAnswer(Exception):
-    """Nobody knows whether the server did something, or it can do nothing now. It may be asked again."""
 
 
 class Link:
@@ -67,8 +65,8 @@ class Link:
         self._arguments: dict[str, Any] = {
             **options,
             "protocol": 2,
-            "socket_timeout": _SECONDS,
-            "socket_connect_timeout": _SECONDS,
+            "socket_timeout": SECONDS,
+            "socket_connect_timeout": SECONDS,
             "health_check_interval": 30,
         }
         self._lock = threading.Lock()
@@ -76,7 +74,7 @@ class Link:
         #: The last known address of the node.
         self.address: Address | None = None
         self._located = -inf
-        self._client: Any = None if self.locator else self._make_client()
+        self._client: Any = None if self.locator else redis.Redis(**self._node, retry=Retry(NoBackoff(), 0))
         if pings:
             self.call(lambda client: client.ping())
 
@@ -86,40 +84,40 @@ class Link:
         """Call ``work`` with a client of redis-py, again if no answer comes. Raises StoreError."""
         for failures in count():
             try:
-                return self.attempt(work)
-            except NoAnswer as error:  # noqa: PERF203  # each attempt takes a way to the server
+                found = work(self._current_client())
+            except (redis.RedisError, OSError) as error:  # noqa: PERF203  # each try takes a way to the server
                 waits = self.waiting_thread not in (None, threading.get_ident())
                 time.sleep(self.pause_after(error, failures, waits=waits))
+            else:
+                self.note_answer()
+                return found
         raise AssertionError
 
-    def attempt(self, work: Callable[[Any], T]) -> T:
-        """Call ``work`` once with a client for the node that holds the state now. Raises NoAnswer and StoreError."""
-        try:
-            found = work(self._current_client())
-        except (redis.RedisError, OSError) as error:
-            if not self._may_repeat(error):
-                raise self._translated(error) from error
-            self.breaks += 1
-            if self.locator is not None:
-                with self._lock:
-                    self.locator.doubt()
-                    self._located = -inf
-            raise NoAnswer from error
+    def note_answer(self) -> None:
+        """Note that the server answers."""
         if self._is_gone:
             self._note_outage("")
-        return found
 
-    def pause_after(self, error: NoAnswer, failures: int, *, waits: bool) -> float:
-        """Return the seconds to wait before the next try. After the last one raise StoreError, unless one ``waits``."""
-        cause = error.__cause__
-        assert isinstance(cause, Exception)
+    def pause_after(self, error: Exception, failures: int, *, waits: bool) -> float:
+        """Return the seconds to wait before the next try. After the last one raise StoreError, unless one ``waits``.
+
+        Raises it at once for an error that no further try mends.
+        """
+        if not self.may_repeat(error):
+            raise self.translate(error) from error
+        self.breaks += 1
+        if self.locator is not None:
+            with self._lock:
+                self.locator.doubt()
+                self._located = -inf
         if failures >= self.tries and not waits:
-            raise self._translated(cause) from cause
+            raise self.translate(error) from error
         if failures >= TRIES:
-            self._note_outage(type(cause).__name__)
+            self._note_outage(type(error).__name__)
         return float(min(1.0, _PAUSE * 2 ** min(failures, 9)))
 
-    def _may_repeat(self, error: Exception) -> bool:
+    def may_repeat(self, error: Exception) -> bool:
+        """Whether nobody knows if the server did something, or it can do nothing now: it may be asked again."""
         if is_refusal(error):
             return False
         if isinstance(error, (redis.ConnectionError, redis.TimeoutError, OSError)) or self._is_elsewhere(error):
@@ -133,7 +131,7 @@ class Link:
         is_replica = isinstance(error, exceptions.ReadOnlyError) or "-READONLY " in str(error)
         return self.locator is not None and (is_replica or _is_of_cluster(error) or _lacks_replicas(error))
 
-    def _translated(self, error: Exception) -> StoreError:
+    def translate(self, error: Exception) -> StoreError:
         """Return an error of redis-py as a sentence with a cure."""
         begin, reason = f"The server of the state at {self._location}", str(error).partition("\n")[0][:200]
         if is_refusal(error) or reason.lower() == _KVROCKS_REFUSAL:
@@ -183,35 +181,46 @@ class Link:
 
     def _current_client(self) -> Any:
         """Return a client for the node that holds the state now. The one for a former node is closed."""
+        self.locate()
+        with self._lock:
+            return self._client
+
+    def locate(self) -> Address | None:
+        """Return the address of the node; None if the URL names the server itself. Raises StoreError, Unlocated.
+
+        Asks for the node if it is unknown or in doubt. It also refreshes an old answer, which may stay unanswered.
+        """
         with self._lock:
             if self._is_closed:
                 raise StoreError(f"The state at {self._location} is closed.")
-            if self.locator is not None:
-                self._locate(self.locator)
-            return self._client
+            is_doubted = self._located == -inf
+            if self.locator is None or not (is_doubted or time.monotonic() - self._located > self.locator.lasts):
+                return self.address
+            address = self.address
+            try:
+                address = self.locator.locate()
+            except Unlocated:
+                if is_doubted:
+                    raise
+            self._located = time.monotonic()
+            if address != self.address:
+                self.breaks += self.address is not None
+                self._close_client()
+                self.address = address
+                self._client = redis.Redis(**self._node, retry=Retry(NoBackoff(), 0))
+            return self.address
 
-    def _locate(self, locator: Locator) -> None:
-        """Ask for the node if it is unknown or in doubt, or to refresh an old answer: then it may stay unanswered."""
-        is_doubted = self._located == -inf
-        if not is_doubted and not (locator.is_refreshed and time.monotonic() - self._located > _OLD):
-            return
-        address = self.address
-        try:
-            address = locator.locate()
-        except Unlocated:
-            if is_doubted:
-                raise
-        self._located = time.monotonic()
-        if address != self.address:
-            self.breaks += self.address is not None
-            self._close_client()
-            self.address = address
-            self._client = self._make_client()
-
-    def _make_client(self) -> Any:
-        """Make a client of redis-py. It sends nothing again on its own: the caller decides that."""
+    @property
+    def _node(self) -> dict[str, Any]:
+        """The arguments of redis-py for the node. It sends nothing again on its own: the caller decides that."""
         where: dict[str, Any] = {} if self.address is None else {"host": self.address[0], "port": self.address[1]}
-        return redis.Redis(**self._arguments, **where, retry=Retry(NoBackoff(), 0))
+        return {**self._arguments, **where}
+
+    def make_connection(self) -> Any:
+        """Return a new connection of redis-py for asyncio, which waits for its answers as long as it takes."""
+        arguments = {**self._node, "socket_timeout": None, "health_check_interval": 0}
+        client: Any = redis.asyncio.Redis(**arguments, retry=AsyncRetry(NoBackoff(), 0))
+        return client.connection_pool.make_connection()
 
     def _close_client(self) -> None:
         if self._client is not None:
@@ -232,9 +241,8 @@ class Link:
 
     def run(self, program: Program) -> Answer:
         """Return 1 and the answers of a program; or 0 and the name of the condition that did not hold."""
-        answers: dict[int, Answer | Exception] = {}
-        self.call(partial(self.send, [program], answers))
-        if isinstance(answer := answers[0], Exception):
+        answer = self.call(partial(self._send, program))
+        if isinstance(answer, StoreError):
             raise answer
         return answer
 
@@ -244,29 +252,29 @@ class Link:
         read(program, *arguments)
         return self.run(program)[1]
 
-    def send(self, programs: list[Program], answers: dict[int, Answer | Exception], client: Any) -> None:
-        """Send the programs that have no answers, in one pipeline; add their answers. Raises errors of redis-py."""
-        command, script = "EVALSHA", DIGEST
-        while rest := [number for number in range(len(programs)) if number not in answers]:
-            pipeline = client.pipeline(transaction=False)
-            for number in rest:
-                keys, arguments = programs[number].parts(self.prefix)
-                pipeline.execute_command(command, script, len(keys), *keys, *arguments)
-            failure: Exception | None = None
-            for number, answer in zip(rest, pipeline.execute(raise_on_error=False), strict=True):
-                if isinstance(answer, exceptions.NoScriptError):  # the first programs, also after a restart
-                    command, script = "EVAL", SCRIPT
-                elif isinstance(answer, Exception):
-                    if self._may_repeat(answer):
-                        failure = answer
-                    else:
-                        answers[number] = self._translated(answer)
-                elif answer[0] == 2:
-                    self.levels = programs[number].levels = answer[1]
-                else:
-                    answers[number] = answer
-            if failure is not None:
-                raise failure
+    def _send(self, program: Program, client: Any) -> Answer | StoreError:
+        while True:
+            found: Answer | Exception
+            try:
+                found = client.execute_command(*program.command(self.prefix))
+            except redis.ResponseError as error:
+                found = error
+            if (answer := self.read_answer(program, found)) is not None:
+                return answer
+
+    def read_answer(self, program: Program, found: Answer | Exception) -> Answer | StoreError | None:
+        """Return the answer to a program or its error; None if it must be sent again. Raises errors of redis-py."""
+        if isinstance(found, exceptions.NoScriptError):  # the first programs, also after a restart
+            program.has_script = True
+        elif isinstance(found, Exception):
+            if self.may_repeat(found):
+                raise found
+            return self.translate(found)
+        elif found[0] == 2:
+            self.levels = program.levels = found[1]
+        else:
+            return found
+        return None
 
     # The server.
 

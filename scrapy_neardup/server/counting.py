@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from secrets import token_bytes
 from typing import Any
 
 from scrapy_neardup.errors import StoreMismatch
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.server.engine import Redis
-from scrapy_neardup.server.layout import STREAM
+from scrapy_neardup.server.layout import STREAM, once_name
 from scrapy_neardup.server.transaction import Note, OvertakenError, RemoteTransaction, unpack_notes
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.boilerplate import BoilerplateCounts, Counts
@@ -63,7 +64,9 @@ class SharedBoilerplate(BoilerplateCounts):
         if self._redis.transaction is not None:
             self._redis.transaction.notes.append(note)
             return
-        program = self._redis.link.program()
+        program, name = self._redis.link.program(), once_name(token_bytes(8))
+        program.expect_no_lease(name)  # if an earlier run without an answer published it, this one does not
+        self._redis.leases.take(name, program)
         self._redis.publish(program, [note])
         self._redis.link.run(program)
         self.count([note])

@@ -30,7 +30,7 @@ COUNTER = b"~#"
 HIGHEST = b"~^"
 #: the crawls that somebody rolls back,
 GIVEN_UP = b"~!"
-#: the sorted set of pages in flight, by URL and key,
+#: the pages in flight: their places under the hash of each URL and key,
 PENDING = b"~w"
 #: and the stream of counted sentences.
 STREAM = b"~+"
@@ -94,6 +94,11 @@ def lease_name(crawl: bytes) -> bytes:
 def pending_name(crawl: bytes) -> bytes:
     """Return the name of the hash with the records of a crawl's pages in flight."""
     return b"p" + crawl
+
+
+def once_name(token: bytes) -> bytes:
+    """Return the name of a lease that says that a program ran."""
+    return b"~n" + token
 
 
 def number_name(number: int) -> bytes:

@@ -33,12 +33,13 @@ class ServerLocation(str):
 
 
 def need_redis(named_by: str) -> None:
-    """Raise StoreError that names the extra if redis-py is not installed."""
+    """Raise StoreError that names the extra if redis-py or hiredis is not installed."""
     try:
+        import hiredis  # noqa: F401
         import redis  # noqa: F401
     except ImportError as error:
         raise StoreError(
-            "A state on a Redis server needs redis-py. Run: pip install 'scrapy-neardup[redis]', or set "
+            "A state on a Redis server needs redis-py and hiredis. Run: pip install 'scrapy-neardup[redis]', or set "
             f"{named_by} to leveldb:///path or sqlite:///path."
         ) from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
+from math import inf
 from typing import Any, ClassVar
 
 import redis
@@ -23,8 +24,8 @@ class Unlocated(redis.ConnectionError):
 class Locator(ABC):
     """Asks servers, one after the other, for the node that holds a state."""
 
-    #: Whether a former node may go on without knowing that another one has replaced it.
-    is_refreshed: ClassVar[bool]
+    #: Seconds after which the node is asked for again: a former one may not know that another one has replaced it.
+    lasts: ClassVar[float]
     _cure: ClassVar[str]
 
     def __init__(self, servers: list[Address], name: str, arguments: dict[str, Any]) -> None:
@@ -68,7 +69,7 @@ class Sentinels(Locator):
     A former master may learn seconds late that it was replaced, and loses what is written to it until then.
     """
 
-    is_refreshed = True
+    lasts = 1.0
     _cure = (
         "no Sentinel names a master {name!r} ({reasons}). Check that the Sentinels run, that the URL has their ports "
         "(usually 26379) and their ?sentinel_password=…, if they need one, and that 'sentinel monitor' in their "
@@ -85,7 +86,7 @@ class Sentinels(Locator):
 class Slot(Locator):
     """Asks nodes of a cluster for the master that has the slot of a key."""
 
-    is_refreshed = False
+    lasts = inf
     _cure = (
         "no node of the cluster names it ({reasons}). Check the cluster with redis-cli --cluster check, and user and "
         "password in the URL. This user must be allowed to run CLUSTER SLOTS. For a single server write redis:// "

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha1
 from struct import Struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scrapy_neardup.server.layout import (
     COUNTER,
@@ -28,6 +28,7 @@ from scrapy_neardup.server.layout import (
     pending_name,
     place_of,
 )
+from scrapy_neardup.state.layout import GENERATIONS
 
 #: A lease is lost: another crawl has it, or somebody has rolled the crawl back. The first word of a failed program.
 LEASE, IN_FLIGHT, REGISTER = b"lease", b"in_flight", b"register"
@@ -39,6 +40,8 @@ _OPERATIONS = (
     *(b"get", b"newest", b"pending", b"count"),
 )
 _NUMBERS = {name: number for number, name in enumerate(_OPERATIONS, 1)}
+#: The length of the place of a page: see ``PendingPage``.
+PLACE = 16
 #: The head of an operation: its number, and position and number of its keys.
 _HEAD = Struct(">BHH")
 
@@ -67,18 +70,20 @@ class PendingPage(NamedTuple):
 class Program:
     """Operations for one state. The script runs the conditions first, then the writes, then the reads."""
 
-    __slots__ = ("_conditions", "_reads", "_writes", "levels")
+    __slots__ = ("_conditions", "_reads", "_writes", "has_script", "levels")
 
     def __init__(self, levels: int) -> None:
         """``levels``: how many the caller knows of. If more are in use, the script says so and does nothing."""
         self.levels = levels
+        #: Whether the command has the script; else its digest, by which most servers know it.
+        self.has_script = False
         #: Operations: name, keys, arguments.
         self._conditions: list[tuple[bytes, Names, tuple[bytes | int, ...]]] = []
         self._writes: list[tuple[bytes, Names, tuple[bytes | int, ...]]] = []
         self._reads: list[tuple[bytes, Names, tuple[bytes | int, ...]]] = []
 
-    def parts(self, prefix: bytes) -> tuple[list[bytes], list[bytes | int]]:
-        """Return the keys and the arguments of the script. ``prefix`` stands before the name of each key."""
+    def command(self, prefix: bytes) -> Any:
+        """Return the words of the command that runs it, as a tuple. ``prefix`` stands before the name of each key."""
         names, first_of = [DIRECTORY, HIGHEST, COUNTER], dict[Names, tuple[int, int]]()
         levels, arguments, pack = 0, list[bytes | int](), _HEAD.pack
         for operation, where, more in (*self._conditions, *self._writes, *self._reads):
@@ -92,7 +97,8 @@ class Program:
                 names += keys
             arguments.append(pack(_NUMBERS[operation], *found))
             arguments += more
-        return [prefix + name for name in names], [levels, *arguments]
+        begin = (b"EVAL", _SCRIPT) if self.has_script else (b"EVALSHA", _DIGEST)
+        return (*begin, len(names), *[prefix + name for name in names], levels, *arguments)
 
     @property
     def is_empty(self) -> bool:
@@ -119,9 +125,9 @@ class Program:
         """Require that the lease of a crawl is ours, or take it anew if it ended and nobody rolls the crawl back."""
         self._conditions.append((LEASE, (lease_name(crawl), b"g", GIVEN_UP), (token, milliseconds, crawl)))
 
-    def expect_no_lease(self, crawl: bytes) -> None:
-        """Require that nobody holds the lease of a crawl."""
-        self._conditions.append((b"no_lease", (lease_name(crawl),), ()))
+    def expect_no_lease(self, name: bytes) -> None:
+        """Require that nobody holds a lease."""
+        self._conditions.append((b"no_lease", (name,), ()))
 
     def take_lease(self, name: bytes, token: bytes, milliseconds: int) -> None:
         """Take or renew a lease; require that nobody else holds it."""
@@ -156,6 +162,8 @@ class Program:
             self._writes.append((b"unfile", OnLevels(b"k", (row[1:-8],)), (row[1:],)))
         else:
             names, field = place_of(row)
+            if row[:1] == GENERATIONS:  # no crawl, so nobody rolls it back
+                names = (row[:1], GIVEN_UP)
             self._writes.append((b"delete", names, (field,)))
 
     def see(self, row: bytes, id: bytes, seconds: bytes) -> None:
@@ -178,7 +186,7 @@ class Program:
 
     def end_lease(self, name: bytes, token: bytes) -> None:
         """Give back a lease, if it is ours."""
-        self._writes.append((b"end_lease", (name, GIVEN_UP), (token, name[1:])))
+        self._writes.append((b"end_lease", (name,), (token,)))
 
     # Reads; each adds one answer.
 
@@ -204,7 +212,7 @@ class Program:
 
 #: Answers ``{1, …}``, or ``{0, condition}`` if a condition does not hold, or ``{2, levels}`` if more levels are in use
 #: than the program knows. The arguments are the number of levels and the operations: head, arguments.
-SCRIPT = (
+_SCRIPT = (
     "local NAMES = {'"
     + "', '".join(name.decode() for name in _OPERATIONS)
     + "'}\n"
@@ -250,8 +258,15 @@ local BEYOND = string.rep('\\255', 16)
 local function newest(key, head, most)
   return call('ZREVRANGEBYLEX', key, '[' .. head .. BEYOND, '[' .. head, 'LIMIT', 0, most)
 end
--- Calls ``work`` with each of the heads, 8 bytes each.
-local function each(heads, work) for n = 1, #heads, 8 do work(sub(heads, n, n + 7)) end end
+-- Stands before the places in flight under a head. Redis packs a hash of short values, and then reads it from its start
+-- for each field; with longer values it is a table.
+local TABLE = string.rep(' ', 64)
+-- The heads, 8 bytes each, and the places in flight under each of them, 16 bytes each.
+local function pending(key, heads)
+  local names = {}
+  for n = 1, #heads, 8 do names[#names + 1] = sub(heads, n, n + 7) end
+  return names, call('HMGET', key, unpack(names))
+end
 
 local operations = {
   -- Conditions.
@@ -279,12 +294,14 @@ local operations = {
   register = function(first)
     local place, record, heads = arg(), arg(), arg()
     if call('HSETNX', KEYS[first], sub(place, 1, 8), record) == 0 then return false end
-    local found = {}
-    each(heads, function(head)
-      for _, member in ipairs(newest(KEYS[first + 1], head, -1)) do found[#found + 1] = sub(member, 9) end
-    end)
-    each(heads, function(head) call('ZADD', KEYS[first + 1], 0, head .. place) end)
-    answer(found)
+    local names, held = pending(KEYS[first + 1], heads)
+    local rows = {}
+    for n, name in ipairs(names) do
+      held[n] = sub(held[n] or '', #TABLE + 1)
+      rows[2 * n - 1], rows[2 * n] = name, TABLE .. held[n] .. place
+    end
+    call('HSET', KEYS[first + 1], unpack(rows))
+    answer(table.concat(held))
   end,
 
   -- Writes.
@@ -334,15 +351,25 @@ local operations = {
   unregister = function(first)
     local place, heads = arg(), arg()
     call('HDEL', KEYS[first], sub(place, 1, 8))
-    each(heads, function(head) call('ZREM', KEYS[first + 1], head .. place) end)
+    local names, held = pending(KEYS[first + 1], heads)
+    local gone = {}
+    for n, name in ipairs(names) do
+      local rest = ''
+      for at = #TABLE + 1, #(held[n] or ''), 16 do
+        local other = sub(held[n], at, at + 15)
+        if other ~= place then rest = rest .. other end
+      end
+      if rest == '' then
+        gone[#gone + 1] = name
+      else
+        call('HSET', KEYS[first + 1], name, TABLE .. rest)
+      end
+    end
+    if #gone > 0 then call('HDEL', KEYS[first + 1], unpack(gone)) end
   end,
   give_up = function(first) call('HSET', KEYS[first], arg(), '') end,
   end_lease = function(first)
-    local token, crawl = arg(), arg()
-    if call('GET', KEYS[first]) == token then
-      call('DEL', KEYS[first])
-      call('HDEL', KEYS[first + 1], crawl)
-    end
+    if call('GET', KEYS[first]) == arg() then call('DEL', KEYS[first]) end
   end,
 
   -- Reads.
@@ -383,6 +410,6 @@ if is_done then return result end
 local message = type(result) == 'table' and result.err or tostring(result)
 return {err = string.match(message, '%u%u%u+ .*') or 'ERR ' .. message}
 """
-)
+).encode()
 #: The digest by which the server knows the script.
-DIGEST = sha1(SCRIPT.encode(), usedforsecurity=False).hexdigest()
+_DIGEST = sha1(_SCRIPT, usedforsecurity=False).hexdigest().encode()

@@ -81,14 +81,17 @@ class SharedJournal(Journal):
         records = [self._rows.unpack_record(layout.unpack_id(id), packed) for id, packed in found.items()]
         return [pending_page(record, generation, self._rows.url_key(record.url)) for record in records]
 
+    def _running(self) -> Iterable[int]:
+        return [layout.last_id(key) for key, _ in self._redis.scan(layout.GENERATIONS)]
+
     def _generations(self, abandoned: Iterable[int]) -> Iterable[int]:
         return abandoned
 
     def is_unsealed(self, id: int) -> bool:
         """Whether a page of any crawl is unsealed."""
         program = self._redis.link.program()
-        for key, _ in self._redis.scan(layout.GENERATIONS):
-            program.get(layout.journal_key(layout.last_id(key), id))
+        for generation in self._running():
+            program.get(layout.journal_key(generation, id))
         return not program.is_empty and any(found is not None for found in self._redis.link.run(program)[1:])
 
 

@@ -15,7 +15,7 @@ import struct
 import sys
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -100,14 +100,6 @@ class CountsOfSite(ABC):
         return self.is_own(sentences) | self.is_common_everywhere(sentences)
 
 
-class PageCounts(ABC):
-    """Counts of all sites."""
-
-    @abstractmethod
-    def on_site(self, site: str, hashes: Keyed) -> CountsOfSite:
-        """Return the counts of a site; the name may be empty."""
-
-
 #: The forms of this many sites are counted, those noted last.
 _SITES = 4096
 #: Above this many pages the forms of a site are halved, so the last pages count.
@@ -170,7 +162,7 @@ class Forms:
             self.note(site, *counts)
 
 
-class Counts(PageCounts):
+class Counts:
     """The counts of a state, of fixed size."""
 
     def __init__(self) -> None:
@@ -185,6 +177,7 @@ class Counts(PageCounts):
         }
 
     def on_site(self, site: str, hashes: Keyed) -> CountsOfSite:
+        """Return the counts of a site; the name may be empty."""
         return _FixedCountsOfSite(self, site, hashes)
 
     def blocks(self, *, changed: bool = False) -> dict[int, bytes]:
@@ -330,17 +323,17 @@ class BoilerplateCounts:
         self._noted = 0
         self.counts = self.load()
         #: What counts and judges pages instead, if ``PageStore.use_exact_counts`` named it.
-        self.substitute: PageCounts | None = None
+        self.substitute: Callable[[str, Keyed], CountsOfSite] | None = None
         self._last: CountsOfSite | None = None
 
-    def replace(self, counts: PageCounts) -> None:
+    def replace(self, on_site: Callable[[str, Keyed], CountsOfSite]) -> None:
         """Count and judge pages with other counts from now on."""
-        self.substitute, self._last = counts, None
+        self.substitute, self._last = on_site, None
 
     def on_site(self, site: str) -> CountsOfSite:
         """Return the counts of a site by which pages are judged. A page asks several times."""
         if self._last is None or self._last.site != site:
-            self._last = (self.substitute or self.counts).on_site(site, self._rows.hashes)
+            self._last = (self.substitute or self.counts.on_site)(site, self._rows.hashes)
         return self._last
 
     def load(self) -> Counts:

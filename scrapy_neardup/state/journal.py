@@ -149,8 +149,12 @@ class Journal:
         gone = 0
         while id:
             gone += self._rows.erase(id, changes)
-            id = self._strike(id, changes, self.running)
+            id = self._strike(id, changes, self._running())
         return gone
+
+    def _running(self) -> Iterable[int]:
+        """Return the crawls that may have unsealed pages. A shared state overrides this."""
+        return self.running
 
     def _strike(self, id: int, changes: Changes, generations: Iterable[int]) -> int:
         """Remove a page from the journal; return the page that it replaces, or 0."""
@@ -185,8 +189,10 @@ class Journal:
             changes.put(url, layout.pack_seen(replaced, rows.clock.now()))
             self._expiry.requeue(replaced, changes)
         elif not newest:  # this is v2: if an unsealed v3 replaces it, v3 replaces v1 from now on
-            for later, later_replaces in self._kv.scan(layout.UNSEALED):
+            for later, found in self._kv.scan(layout.UNSEALED):
+                later_replaces = changes.puts.get(later, found)  # another page of the batch may have changed it
                 if layout.unpack_id(later_replaces) == id and later not in changes.deletes:
+                    self._kv.get(later)  # so that the write fails if another crawl of a server just seals v3
                     changes.put(later, layout.pack_id(replaced))
         return gone
 

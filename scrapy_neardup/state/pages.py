@@ -11,11 +11,11 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
-from scrapy_neardup.errors import StoreDamaged
+from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import Changes, KeyValueStore, Row
 from scrapy_neardup.kv.checked import Snapshot
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.boilerplate import BoilerplateCounts, Counts, CountsOfSite, PageCounts
+from scrapy_neardup.state.boilerplate import BoilerplateCounts, Counts, CountsOfSite
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import Bounds, Expiry
 from scrapy_neardup.state.journal import Journal, UnsealedPages, pending_in
@@ -123,15 +123,7 @@ class PageStore(PageRows):
             for key, packed in self.kv.scan(prefix):
                 yield unpack(key, packed)
         except ValueError as error:
-            raise self.damaged(str(error)) from None
-
-    def count_rows(self, prefix: bytes) -> int:
-        """Count the rows of a prefix, which is a letter."""
-        return self.kv.count(prefix)
-
-    def value(self, key: bytes) -> bytes | None:
-        """Return the value of one row."""
-        return self.kv.get(key)
+            raise self.kv.damaged(str(error)) from None
 
     def write(self, changes: Changes, *, added: int = 0) -> None:
         """Apply changes unchecked, and wait for the disk. ``added``: how many records are new."""
@@ -139,10 +131,6 @@ class PageStore(PageRows):
         for key in changes.puts:
             if key.startswith(layout.RECORDS):
                 self.note_id(layout.last_id(key))
-
-    def damaged(self, what: str) -> StoreDamaged:
-        """Return the error for a damaged row."""
-        return self.kv.damaged(what)
 
     # Pages.
 
@@ -172,7 +160,7 @@ class PageStore(PageRows):
         try:
             return None if packed is None else Evidence.unpack(packed)
         except ValueError as error:
-            raise self.damaged(str(error)) from None
+            raise self.kv.damaged(str(error)) from None
 
     def postings(self, key: int, limit: int) -> list[int]:
         """Return up to ``limit`` pages under ``key``, newest first."""
@@ -285,12 +273,12 @@ class PageStore(PageRows):
         """Return the counts of a site; see ``site_of``. The name may be empty."""
         return self._boilerplate.on_site(site)
 
-    def use_exact_counts(self, counts: PageCounts) -> None:
-        """Count and judge pages with these counts, which are never written; and from now on erase no record.
+    def use_exact_counts(self, on_site: Callable[[str, Keyed], CountsOfSite]) -> None:
+        """Count and judge pages with the counts of each site that a function returns. They are never written.
 
-        Then every page only adds to the state, and so the states of parts can be added up.
+        From now on no record is erased. So every page only adds to the state, and the states of parts can be added up.
         """
-        self._boilerplate.replace(counts)
+        self._boilerplate.replace(on_site)
 
     def note(self, sentences: Sentences, site: str, *, everywhere: bool = True, page: int | None = None) -> None:
         """Count the sentences of a page (32-bit fingerprints) for its site, and for all sites if ``everywhere``.

@@ -78,7 +78,7 @@ def judge_in_order(
     """The verdicts of ``dedup --counts exact``, which fill the ``counts`` and the list of ``records``."""
     config, method = options.config, options.make_method()
     store = memory_state(method.recipe(), options.secret)
-    store.use_exact_counts(counts or ExactCounts())
+    store.use_exact_counts((counts or ExactCounts()).on_site)
     policy = replace(config.make_policy(), keep=Keep.NOTHING)
     detector = Detector(method, store, who="test", policy=policy)
     source = PageSource(options.fields, config.make_reader(), hashes_items=False)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.batch.counts import MOST, ExactCounts
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Kind
-from scrapy_neardup.state.boilerplate import Counts, PageCounts
+from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.sentence_counts import Sentences
 from tests.build import make_detector, page, story
@@ -50,7 +50,7 @@ def test_every_sentence_of_every_site_is_counted(noted: list[tuple[str, list[int
 
 def test_a_version_that_is_replaced_stays_in_the_state() -> None:
     store = memory_state({})
-    store.use_exact_counts(ExactCounts())
+    store.use_exact_counts(ExactCounts().on_site)
     detector = make_detector(store)
     stories = {"first": (51, 1), "copy": (51, 2), "other": (52, 3), "copy ": (52, 4)}
     made = [page(url.strip(), [*story(a, 12), *story(b, 1)]) for url, (a, b) in stories.items()]
@@ -71,7 +71,7 @@ def test_a_sentence_is_boilerplate_everywhere_after_some_36_sites() -> None:
     assert counts.on_site("new.example", OPEN).is_own(array(1, 2)).tolist() == [False, False]
 
 
-def share(pages: int, forms: range, counts: PageCounts) -> float:
+def share(pages: int, forms: range, counts: Counts | ExactCounts) -> float:
     for number in range(pages):
         counts.on_site(SITES[0], OPEN).note_form(in_form=number in forms)
     return counts.on_site(SITES[0], OPEN).forms()
@@ -93,7 +93,7 @@ def test_verdicts_are_those_of_counts_of_fixed_size() -> None:
     for exact in (False, True):
         detector = make_detector(memory_state({}))
         if exact:
-            detector.store.use_exact_counts(ExactCounts())
+            detector.store.use_exact_counts(ExactCounts().on_site)
         judged = [detector.judge_now(one, sealed=True) for one in made]
         verdicts.append([(one.kind, one.match and (one.match.url, one.match.similarity)) for one in judged])
     assert verdicts[0] == verdicts[1]

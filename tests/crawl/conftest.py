@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.crawl import forked
 from tests.crawl.engineless import Result
-from tests.crawl.forked import CAN_FORK, Forks
 from tests.crawl.pages import Content, html, serve
 
 ROOT = Path(__file__).parents[2]
@@ -50,41 +47,15 @@ def news(site: Site) -> Site:
     return site
 
 
-def started(module: str, argument: Path, env: Mapping[str, str], timeout: float) -> tuple[int, str]:
-    """As ``Forks.run``, from the beginning."""
-    ran = subprocess.run(
-        [sys.executable, "-m", module, str(argument)],
-        cwd=argument.parent,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **env},
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-    )
-    return ran.returncode, ran.stderr
-
-
-@pytest.fixture(scope="session")
-def forks() -> Iterator[Forks | None]:
-    """Where crawls are forked from; None where they cannot be, and are started."""
-    forks = Forks(ROOT) if CAN_FORK else None
-    yield forks
-    if forks is not None:
-        forks.close()
-
-
 @pytest.fixture
-def run(tmp_path: Path, forks: Forks | None) -> Callable[..., list[Result]]:
+def run(tmp_path: Path) -> Callable[..., list[Result]]:
     """Run jobs in one process of their own: each a spider's name, its arguments and its settings."""
 
     def start(*crawls: dict[str, Any], reactor: str = "asyncio", env: dict[str, str] | None = None) -> list[Result]:
         job, out = tmp_path / "job.json", tmp_path / "out.json"
         out.unlink(missing_ok=True)
         job.write_text(json.dumps({"crawls": crawls, "reactor": reactor, "out": str(out)}), encoding="utf-8")
-        env = env or {}
-        if forks is not None and not any(name.startswith("PYTHON") for name in env):
-            code, log = forks.run("tests.crawl.run", job, env, timeout=100)
-        else:
-            code, log = started("tests.crawl.run", job, env, timeout=100)
+        code, log = forked.run(job, env or {})
         if not out.exists():
             return [Result([], {}, log, code)]
         found = json.loads(out.read_text(encoding="utf-8"))

@@ -151,11 +151,9 @@ class ManyItemsSpider(PathSpider):
 class SectionSpider(PathSpider):
     """Yields the rows of a section page, with no more than they hold."""
 
-    fields: dict[str, str] = {}  # noqa: RUF012 - a spider's argument
-
     def parse(self, response: Any, kind: str) -> Any:
         for headline in response.css("h2::text").getall():
-            yield {"headline": headline, **{name: value.format(response) for name, value in self.fields.items()}}
+            yield {"headline": headline}
 
 
 class RecordsSpider(PathSpider):
@@ -267,27 +265,18 @@ class Fate:
 
 
 class Batch:
-    """A later pipeline that holds items until it has ten of them, or the spider has nothing else to do."""
+    """A later pipeline that holds items until it has six of them."""
 
     def __init__(self) -> None:
-        self.held: list[asyncio.Future[None]] = []
+        self.held = 0
+        self.is_full = asyncio.Event()
 
     async def process_item(self, item: Any) -> Any:
-        mine = asyncio.get_running_loop().create_future()
-        self.held.append(mine)
-        if len(self.held) >= 10:
-            self.release()
-        try:
-            await asyncio.wait_for(asyncio.shield(mine), 4)
-        except asyncio.TimeoutError:
-            self.release()
+        self.held += 1
+        if self.held == 6:
+            self.is_full.set()
+        await self.is_full.wait()
         return item
-
-    def release(self) -> None:
-        held, self.held = self.held, []
-        for one in held:
-            if not one.done():
-                one.set_result(None)
 
 
 class Kill:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,21 @@ from scrapy.cmdline import execute
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 
 from scrapy_neardup.state import recipe
+from scrapy_neardup.text.tokens import words
 from tests.crawl import project
 
 QUIET = {"TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False, "ROBOTSTXT_OBEY": False, "LOG_LEVEL": "DEBUG"}
 
 
-def main() -> None:
+#: Whoever forks a crawl has loaded them. What is loaded here leaves the choice of a reactor to the crawl.
+for name in ("scrapy.core.engine", "scrapy.core.downloader.handlers.http11", "scrapy_neardup.crawl.session"):
+    import_module(name)
+words("词典")  # loads the dictionary
+
+
+def main(path: Path) -> None:
     setattr(recipe, "token_bytes", _same_bytes)  # noqa: B010  # it is imported there
-    job: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    job: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     if "command" in job:
         os.dup2(os.open(job["out"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 1)
         execute(["scrapy", *job["command"]])
@@ -68,4 +76,4 @@ class Collect:
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]))

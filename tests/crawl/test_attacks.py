@@ -150,22 +150,3 @@ def test_a_foreign_page_with_the_disclaimer_of_a_site_swallows_nothing_of_it(tit
     assert 0.65 < share < 0.75
     result = crawl_items(foreign, *pages, NEARDUP_STORE="memory:")
     assert [one["url"] for one in pages if one["url"] not in result.urls] == []
-
-
-def test_longer_pages_that_appear_after_articles_keep_none_of_their_updates(tmp_path: Path) -> None:
-    """An attacker, or an honest longer report, holds each article and 90 % more; then the articles are corrected."""
-    store = {"NEARDUP_STORE": f"sqlite://{tmp_path}/state.db"}
-
-    def version(family: int, correction: int) -> dict[str, Any]:
-        sentences = story(family, 20)
-        if correction:
-            sentences[correction] = f"更正：第{correction}版，无人受伤。"
-        return item("paper.example", family, f"晚报头条{family}号", sentences)
-
-    families = range(1, 7)
-    longer = [evil(one, [*story(one, 20), *filler(one, 18)]) for one in families]
-    articles = [version(one, 0) for one in families]
-    assert len(crawl_items(*articles, *longer, **store).items) == 12
-    for correction in (1, 2, 3):
-        found = crawl_items(*(version(one, correction) for one in families), **store)
-        assert (found.count("updated"), len(found.items)) == (6, 6), correction

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.state.opening import open_store
-from tests.cli import make_project, start_scrapy
+from tests.cli import make_project
+from tests.crawl import forked
 from tests.crawl.conftest import Site
-from tests.crawl.forked import Forks
 from tests.crawl.pages import article, html
 
 SPIDER = """
@@ -32,16 +32,14 @@ RunScrapy = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def scrapy(shop: Path, forks: Forks | None, tmp_path_factory: pytest.TempPathFactory) -> RunScrapy:
-    """Runs a command of Scrapy in the project, forked where that can be."""
+def scrapy(shop: Path, tmp_path_factory: pytest.TempPathFactory) -> RunScrapy:
+    """Runs a command of Scrapy in the project."""
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        if forks is None:
-            return start_scrapy(*arguments, cwd=shop, BROWSER="true")
         out = tmp_path_factory.mktemp("command") / "out"
         job = shop / "job.json"
         job.write_text(json.dumps({"command": arguments, "out": str(out)}), encoding="utf-8")
-        code, log = forks.run("tests.crawl.run", job, {"BROWSER": "true"}, timeout=100)
+        code, log = forked.run(job, {"BROWSER": "true"})
         job.unlink()
         return subprocess.CompletedProcess(arguments, code, out.read_text("utf-8"), log)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import tracemalloc
 from array import array
 from collections.abc import Iterable
 from contextlib import nullcontext
@@ -125,14 +124,6 @@ def test_a_page_counts_once_no_item_is_in_the_pipelines_if_one_came_through_and_
     assert desk.notes.stats.get_value("neardup/rolled_back", 0) == sum(step is not KEPT for step in expected)
 
 
-def test_a_feed_that_was_stored_before_the_page_was_kept_does_not_hold_it_back() -> None:
-    desk = Desk(first := Slot())
-    desk.play("ees")
-    desk.exporter.slots = []
-    store(first)
-    assert desk.play("d") == [("commit", False), "seal"]
-
-
 @pytest.mark.parametrize("feeds", [0, 1])
 def test_a_page_that_items_share_is_sealed_when_the_last_of_them_has_ended(feeds: int) -> None:
     desk = Desk(*(slots := [Slot() for _ in range(feeds)]))
@@ -175,16 +166,9 @@ def test_a_delivery_that_is_closed_leaves_the_state_alone() -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-@pytest.mark.parametrize("later", [False, True], ids=["awaited", "Deferred"])
-async def test_a_storage_that_takes_its_time_seals_when_it_is_done(later: bool, fails: bool) -> None:
+async def test_a_storage_that_takes_its_time_seals_when_it_is_done(fails: bool) -> None:
     waiting: Deferred[None] = Deferred()
-
-    async def wait() -> None:
-        await asyncio.sleep(0)
-        if fails:
-            raise OSError("no room")
-
-    desk = Desk(slot := Slot(answer=(lambda: waiting) if later else wait))
+    desk = Desk(slot := Slot(answer=lambda: waiting))
     desk.deliver(1)
     storing = asyncio.create_task(slot.store(None))
     await asyncio.sleep(0)
@@ -192,37 +176,36 @@ async def test_a_storage_that_takes_its_time_seals_when_it_is_done(later: bool, 
     waiting.errback(OSError("no room")) if fails else waiting.callback(None)
     with pytest.raises(OSError, match="no room") if fails else nullcontext():
         await storing
-    if not later:
-        waiting.addErrback(lambda _: None)
     assert desk.sealed == ([] if fails else [1])
 
 
-@pytest.mark.parametrize("has_disk", [True, False])
-def test_the_file_reaches_the_disk_before_its_storage_has_it(
-    tmp_path: Path, has_disk: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "order", "sealed"),
+    [
+        (0, ["disk", "storage"], [1]),
+        (errno.EINVAL, ["disk", "storage"], [1]),
+        (errno.ENOSPC, ["disk"], []),
+        (errno.EIO, ["disk"], []),
+        (None, ["storage"], [1]),
+    ],
+)
+def test_a_feed_is_on_the_disk_before_its_storage_has_it(
+    tmp_path: Path, error: int | None, order: list[str], sealed: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    order = []
-    monkeypatch.setattr("os.fsync", lambda number: order.append("disk"))
-    desk = Desk(slot := Slot(answer=lambda: order.append("storage")))
-    desk.deliver(1)
-    with (tmp_path / "feed").open("wb") as file:
-        store(slot, file if has_disk else object())
-    assert order == (["disk", "storage"] if has_disk else ["storage"])
+    """``error``: of the disk; None for a file that is on none."""
+    steps = []
 
-
-@pytest.mark.parametrize(("error", "fails"), [(errno.EINVAL, False), (errno.ENOSPC, True), (errno.EIO, True)])
-def test_a_feed_that_cannot_be_brought_to_the_disk_is_not_stored_and_one_that_has_no_disk_is(
-    tmp_path: Path, error: int, fails: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
     def sync(number: int) -> None:
-        raise OSError(error, "no sync")
+        steps.append("disk")
+        if error:
+            raise OSError(error, "no sync")
 
     monkeypatch.setattr("os.fsync", sync)
-    desk = Desk(slot := Slot())
+    desk = Desk(slot := Slot(answer=lambda: steps.append("storage")))
     desk.deliver(1)
-    with (tmp_path / "feed").open("wb") as file, pytest.raises(OSError, match="no sync") if fails else nullcontext():
-        store(slot, file)
-    assert desk.sealed == ([] if fails else [1])
+    with (tmp_path / "feed").open("wb") as file, pytest.raises(OSError) if not sealed else nullcontext():  # noqa: PT011
+        store(slot, object() if error is None else file)
+    assert (steps, desk.sealed) == (order, sealed)
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["it fails first", "it fails last"])
@@ -239,18 +222,6 @@ def test_the_pages_of_a_feed_that_fails_stay_unsealed_also_those_of_later_items(
     store(third)
     assert desk.sealed == []
     assert desk.delivery.unstored() == ["mem://bad"]
-
-
-def test_each_batch_seals_its_own_pages_and_the_one_that_fails_is_named() -> None:
-    desk = Desk()
-    for id in range(1, 4):
-        slot = Slot(uri=f"mem://batch-{id}", uri_template="mem://batch-%(batch_id)d")
-        desk.exporter.slots = [slot.fails() if id == 2 else slot]
-        desk.deliver(id)
-        with pytest.raises(OSError, match="no room") if id == 2 else nullcontext():
-            store(slot)
-    assert desk.sealed == [1, 3]
-    assert desk.delivery.unstored() == ["mem://batch-2"]
 
 
 def test_a_batch_may_be_stored_while_its_last_item_is_written() -> None:
@@ -280,48 +251,6 @@ def test_each_feed_has_its_turn_though_one_before_it_cannot_write_the_item(caplo
     assert desk.exporter.full == [full, good]
     assert len(desk.exporter.slots) == 3
     assert full not in desk.exporter.slots, "its next batch is open"
-
-
-PAGES, BATCH = 3000, 500
-
-
-class Nothing(list[object]):
-    """Items that nobody keeps."""
-
-    def append(self, item: object) -> None:
-        """It is gone."""
-
-
-@pytest.mark.parametrize("batch", [0, BATCH])
-@pytest.mark.parametrize(
-    "takes", [[(0, 1)], [(0, 1), (0, 1)], [(0,), (1,)]], ids=["one feed", "two feeds", "two sorts of items"]
-)
-def test_a_page_that_waits_takes_a_few_bytes(takes: list[tuple[int, ...]], batch: int) -> None:
-    """Two items of each page, one after the other; only the last feed, or the last of its batches, is ever stored."""
-
-    def slot(kinds: tuple[int, ...]) -> Slot:
-        return Slot(uri=f"mem://{kinds}", accepts=lambda kind: kind in kinds, items=Nothing())
-
-    desk = Desk(*map(slot, takes))
-    desk.book.entries = cast(Any, Nothing())
-    exporter, delivery = desk.exporter, desk.delivery
-    tracemalloc.start()
-    before = tracemalloc.get_traced_memory()[0]
-    for id in range(1 << 60, (1 << 60) + PAGES):
-        page = judged_page(id)
-        for kind in (0, 1):
-            page.in_pipelines += 1
-            delivery.end(page, "scraped", delivery.export(kind, SPIDER)[0])
-        if batch and exporter.slots[-1].itemcount >= batch:
-            store(exporter.slots[-1])
-            exporter.slots[-1] = slot(takes[-1])
-    held = tracemalloc.get_traced_memory()[0] - before
-    tracemalloc.stop()
-    assert held < 20 * PAGES, f"{held / PAGES:.1f} bytes a page"
-    delivery.begin()  # watches batches without an item, too
-    for one in exporter.slots:
-        store(one)
-    assert sorted(desk.sealed) == list(range(1 << 60, (1 << 60) + PAGES))
 
 
 @pytest.mark.parametrize(

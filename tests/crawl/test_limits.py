@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.crawl.conftest import Crawl, Site
-from tests.crawl.engineless import crawl_items
 from tests.crawl.pages import html
 
 #: A tag of so many attributes takes 200 s; a text of so many characters is not judged; so many tags are not parsed.
@@ -46,17 +45,3 @@ def test_all_items_pass_and_ordinary_pages_are_judged(village: Site, crawl: Craw
     for path in ("/long", "/tags"):
         assert result.log.count(f"unjudged (too_large): {village.base}{path} passes") == 1
     assert "Traceback" not in result.log
-
-
-def test_an_items_own_text_has_a_limit_too() -> None:
-    items = [
-        {"url": "http://a.example/1", "text": "渡口停航七个月后今天重新开航。" * 40_000},
-        {
-            "url": "http://a.example/2",
-            "text": "渡口停航七个月后今天重新开航，第一班船载着二十三名乘客驶过河面，鼓起掌来。\ufdfa" * 1_000,
-        },
-        {"url": "http://a.example/3", "text": "\ufdfa" * 50_000},
-    ]
-    result = crawl_items(*items, NEARDUP_STORE="memory:")
-    assert [result.count(stat) for stat in ("unjudged/too_large", "unique")] == [2, 1]
-    assert len(result.items) == 3

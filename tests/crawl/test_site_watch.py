@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import random
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -105,27 +103,6 @@ def test_a_copy_that_passes_is_no_drop_and_a_page_that_is_not_judged_counts_for_
         crawl.page(kind=Kind.UNJUDGED)
     assert crawl.alarms == {}
     assert crawl.watch.counts() == [SiteDrops(SITE, 40, 0)]
-
-
-def mirrors(pages: int, chance: random.Random) -> Iterator[tuple[str, bool]]:
-    """Two sites with the same articles in random order: whether each page is dropped."""
-    both = [(site, number) for number in range(pages) for site in ("one.example", "other.example")]
-    chance.shuffle(both)
-    known = set[int]()
-    for site, number in both:
-        yield site, number in known
-        known.add(number)
-
-
-@pytest.mark.parametrize("pages", [30, 120])
-def test_small_honest_mirrors_in_random_order_are_hardly_ever_suspicious(pages: int) -> None:
-    chance, alarms = random.Random(1), 0
-    for _ in range(100):
-        crawl = Crawl()
-        for site, dropped in mirrors(pages, chance):
-            (crawl.drop if dropped else crawl.page)(site=site)
-        alarms += bool(crawl.alarms)
-    assert alarms <= 2
 
 
 @pytest.mark.parametrize(("minor", "expected"), [(10, {}), (11, {"minor_updates": 1}), (30, {"minor_updates": 1})])

@@ -117,22 +117,6 @@ def test_a_page_whose_process_dies_is_read_by_the_next_one(site: Site, crawl: Cr
     assert result.log.count("A worker that reads pages died. Another one replaces it") == 1
 
 
-def test_no_more_pages_are_on_their_way_than_scrapy_holds(site: Site, crawl: Crawl) -> None:
-    body = takes(0.05, "bridge-zh") + "<!--" + "x" * 100_000 + "-->"
-    site.content |= {f"/{number}": body for number in range(60)}
-    result = crawl(
-        [f"/{number}" for number in range(60)],
-        NEARDUP_EXTRACTOR=SLOW,
-        NEARDUP_WORKERS=1,
-        NEARDUP_STORE="memory:",
-        CONCURRENT_REQUESTS=4,
-        SCRAPER_SLOT_MAX_ACTIVE_SIZE=1_000_000,
-        ITEM_PIPELINES={"tests.crawl.project.Held": 10},
-    )
-    assert result.count("pages") == 60
-    assert 5 < result.stats["held"] <= 10 + 4
-
-
 SCRIPT = """
 import asyncio, sys, types
 import scrapy

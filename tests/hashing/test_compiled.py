@@ -30,7 +30,8 @@ pytestmark = pytest.mark.skipif(compiled.kernels is None, reason="The compiled m
 
 KEYED = Keyed(bytes(range(32)))
 KNOWN: Any = compiled.kernels and characters.known_characters()
-CUT: Any = compiled.kernels and compiled.kernels.cut_text(KNOWN, "渡口。", KEYED.secret)[0]
+WHOLE: Any = compiled.kernels and compiled.kernels.cut_text(KNOWN, "渡口。", KEYED.secret, True)
+CUT: Any = WHOLE and WHOLE[0]
 LEXICON: Any = compiled.kernels and compiled.kernels.lexicon("渡口 1\n".encode(), b"", 1)
 #: A table of four buckets, each a block of its own.
 TABLE = bytearray(4 * (32 + 32 + 8 + 1 + 1))
@@ -158,15 +159,13 @@ def test_nothing_composes_with_characters_that_are_folded_one_by_one() -> None:
 
 @pytest.mark.parametrize("secret", [b"", b"k", bytes(range(32)), bytes(64)], ids=len)
 def test_texts_of_every_length_are_hashed_by_blake2b(secret: bytes) -> None:
-    keyed = Keyed(secret)
-    for length in (*range(400), 2000):
-        data = bytes(32 + (7 * place + length) % 90 for place in range(length))
-        expected = int.from_bytes(blake2b(data, key=secret, digest_size=8).digest(), "big")
-        assert keyed.of(data.decode()) == expected, length
-    for char in "aé船\U0001f600\ud800":  # characters of all lengths in UTF-8, across a block
-        texts = ["x" * before + char * 3 for before in range(120, 132)]
-        native, python = both(lambda texts=texts: keyed.every(texts))  # type: ignore[misc]
-        assert native == python, char
+    """Several at once, also with characters of all lengths in UTF-8 across a block."""
+    texts = ["".join(chr(32 + (7 * place + length) % 90) for place in range(length)) for length in (*range(400), 2000)]
+    texts += ["x" * before + char * 3 for char in "aé船\U0001f600\ud800" for before in range(120, 132)]
+    expected = [blake2b(text.encode("utf-8", "replace"), key=secret, digest_size=8).digest() for text in texts]
+    assert Keyed(secret).every(texts) == [int.from_bytes(one, "big") for one in expected]
+    native, python = both(lambda: [segment(text, Keyed(secret)).body for text in texts])
+    assert native == python
 
 
 def test_pages_are_counted_the_same_both_ways() -> None:
@@ -278,7 +277,7 @@ RIGHT: dict[str, tuple[Any, ...]] = {
     "letters": (KNOWN, "text"),
     "lexicon": (b"word 1\n", b"word 1\n", 2),
     "words": (KNOWN, "text", LEXICON, True, 4, True),
-    "cut_text": (KNOWN, "text", KEYED.secret),
+    "cut_text": (KNOWN, "text", KEYED.secret, True),
     "cut_without": (CUT, [1]),
     "cut_strings": (CUT, False),
     "cut_hashes": (CUT, 1),
@@ -339,7 +338,7 @@ def test_an_error_while_characters_are_described_goes_through(kernels: Kernels) 
 
     for call in (
         lambda: kernels.letters(kernels.characters(fails), "渡口"),
-        lambda: kernels.cut_text(kernels.characters(fails), "渡口", KEYED.secret),
+        lambda: kernels.cut_text(kernels.characters(fails), "渡口", KEYED.secret, False),
     ):
         with pytest.raises(MemoryError):
             call()

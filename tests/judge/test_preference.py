@@ -101,7 +101,7 @@ def test_menus_boilerplate_and_unknown_articles_make_no_page_longer() -> None:
 
 def test_some_methods_do_not_know_the_length_of_a_page_from_before_the_policy() -> None:
     for name, expected in (("cascade", Kind.BETTER), ("shingle", Kind.DUPLICATE)):
-        parameters: dict[str, Any] = {make_method(name, {}).threshold: 0.6}
+        parameters = MILD[name]
         store = memory_state({})
         assert kind(make_detector(store, name, **parameters), of_length("a", 34)) is Kind.UNIQUE
         assert kind(make_detector(store, name, policy="longest", **parameters), of_length("b", 38)) is expected, name
@@ -190,26 +190,24 @@ def test_every_method_takes_every_policy(name: str) -> None:
         assert (tags[1]["supersedes"], tags[2]["original"]) == (first.url, better.url)
 
 
-#: Mild thresholds.
-MILD = {
-    **dict.fromkeys(("nshash", "segments", "supershingle", "punctuation"), 1),
-    "keywords": 2,
-    "simhash": 8,
-    "imatch": 64,
-    "shingle": 0.3,
-    "minhash": 0.4,
-    "cosine": 0.6,
-    "cascade": 0.4,
+#: Parameters under which much is alike.
+MILD: dict[str, dict[str, Any]] = {
+    **{key: {"equal": 1} for key in ("nshash", "segments", "supershingle")},
+    **{key: {"similarity": 0.4} for key in ("shingle", "minhash", "cosine")},
+    "punctuation": {"threshold": 1.0},
+    "keywords": {"n": 2},
+    "simhash": {"distance": 8},
+    "imatch": {"lexicons": 64},
+    "cascade": {"base": 0.4},
 }
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_every_method_knows_the_longer_of_two_copies(name: str) -> None:
-    """If it finds that they are copies: under a mild threshold, and one page has an eighth more."""
-    mildest: dict[str, Any] = {METHODS[name].threshold: MILD[name]} if name in MILD else {}
+    """If it finds that they are copies: and one page has an eighth more."""
     found = set()
     for first, second in ((24, 27), (27, 24)):
-        detector = make_detector(memory_state({}), name, policy="longest", **mildest)
+        detector = make_detector(memory_state({}), name, policy="longest", **MILD.get(name, {}))
         assert kind(detector, of_length("a", first)) is Kind.UNIQUE
         found.add((second, kind(detector, of_length("b", second))))
     if name in ("idf_terms", "segments", "term_profile"):  # for these they are no copies

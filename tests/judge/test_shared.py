@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Iterator
-from concurrent.futures import Future
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -38,6 +36,7 @@ from scrapy_neardup.state.urls import parse_url
 from tests.build import story
 from tests.server.redis_cluster import Cluster
 from tests.server.redis_server import Server, client_of, running
+from tests.server.test_redis_async import count_sent
 
 METHOD = make_method("cascade", {})
 
@@ -327,19 +326,19 @@ async def test_a_page_that_is_given_up_leaves_its_place(opening: Opening) -> Non
 
 
 @contextmanager
-def lost_answers(link: Link) -> Iterator[None]:
-    """The server does what it is told, but the first answer to every other pipeline does not come."""
-    send, seen = link.send, list[list[Program]]()
+def lost_answers(link: Link, every: int = 2, then: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """The server does what it is told, but the first answer to every second program, or more, does not come."""
+    read, seen = link.read_answer, list[Program]()
 
-    def unanswered(programs: list[Program], answers: dict[int, Any], client: Any) -> None:
-        send(programs, answers, client)
-        if not any(one is programs for one in seen):
-            seen.append(programs)
-            if len(seen) % 2:
-                answers.clear()
+    def read_answer(program: Program, found: Any) -> Any:
+        if program not in seen:
+            seen.append(program)
+            if len(seen) % every == 1:
+                then()
                 raise redis.ConnectionError("the way back is broken")
+        return read(program, found)
 
-    with patch.object(link, "send", unanswered):
+    with patch.object(link, "read_answer", read_answer):
         yield
 
 
@@ -374,41 +373,24 @@ async def test_a_page_whose_registration_got_no_answer_goes_behind_those_that_ca
     """Else each of two copies would wait for the other, whether of another crawl or of its own."""
     async with opening() as one, opening() as two:
         other = one if is_own else two
-        loop, send, late = asyncio.get_running_loop(), one.store.kv.link.send, list[Future[Ruled]]()
-
-        def unanswered(programs: list[Program], answers: dict[int, Any], client: Any) -> None:
-            send(programs, answers, client)
-            if not late:
-                late.append(asyncio.run_coroutine_threadsafe(other.judged(page("late")), loop))
-                time.sleep(0.3)
-                answers.clear()
-                raise redis.ConnectionError("the way back is broken")
-
-        with patch.object(one.store.kv.link, "send", unanswered):
-            early = asyncio.ensure_future(one.judged(page("early")))
-            while not late:
-                await asyncio.sleep(0.01)
-            ruling = await asyncio.wrap_future(late[0])
-            assert ruling.verdict.kind is Kind.UNIQUE
-            await other.through(ruling)
-            assert (await early).verdict.kind is Kind.DUPLICATE
+        late = list[asyncio.Future[Verdict]]()
+        with lost_answers(one.store.kv.link, 99, lambda: late.append(asyncio.ensure_future(other.kept(page("late"))))):
+            found = (await one.kept(page("early"))).kind, (await late[0]).kind
+        assert found == ((Kind.UNIQUE, Kind.DUPLICATE) if is_own else (Kind.DUPLICATE, Kind.UNIQUE))
 
 
-async def test_pages_of_others_that_many_wait_for_are_asked_for_at_once(opening: Opening) -> None:
+async def test_pages_of_others_that_many_wait_for_are_asked_for_at_once(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with opening() as one, opening() as other:
         first = [await one.reserve(page(f"first{number}", number)) for number in range(1, 6)]
         waiting = [asyncio.ensure_future(other.judged(page(f"copy{number}", number))) for number in range(1, 6)]
         await asyncio.sleep(0.4)
-        pipelines, send = list[int](), other.link._send
-
-        async def counted(programs: list[Program]) -> dict[int, Any]:
-            pipelines.append(len(programs))
-            return await send(programs)
-
-        with patch.object(other.link, "_send", counted):
+        with monkeypatch.context() as patched:
+            sent = count_sent(patched)
             await asyncio.sleep(0.7)
-        assert 1 <= len(pipelines) <= 5, "each of five would have asked as often"
-        assert max(pipelines) == 5
+        assert 1 <= len(sent) <= 5, "each of five would have asked as often"
+        assert max(sent) == 5
         for reservation in first:
             one.crawl.release(reservation)
         verdicts = [ruling.verdict.kind for ruling in await asyncio.gather(*waiting)]
@@ -424,7 +406,7 @@ async def test_a_drop_fetches_no_other_and_upkeep_trims_them(opening: Opening, m
             await crawler.kept(page("first"))
             for number in range(7):
                 assert (await crawler.kept(page(f"copy{number}"))).kind is Kind.DUPLICATE
-        assert crawler.store.count_rows(b"d") == 7
+        assert crawler.store.kv.count(b"d") == 7
         before = list(crawler.store.rows(b"d"))
         assert drops.trim(crawler.store, 7) == 3
         assert list(crawler.store.rows(b"d")) == before[4:]
@@ -456,20 +438,14 @@ async def test_a_version_whose_answer_was_lost_does_not_replace_one_that_came_si
     async with opening() as one, opening() as other:
         await one.kept(page("first"))
         second = await one.reserve(page("first", end="后来又添了一句话，说的是别的事情。"))
-        loop, send, late = asyncio.get_running_loop(), one.store.kv.link.send, list[Future[Verdict]]()
-
-        def unanswered(programs: list[Program], answers: dict[int, Any], client: Any) -> None:
-            send(programs, answers, client)
-            if not late:
-                third = other.kept(page("first", 4), sealed=False)
-                late.append(asyncio.run_coroutine_threadsafe(third, loop))
-                late[0].result(5)
-                answers.clear()
-                raise redis.ConnectionError("the way back is broken")
-
-        with patch.object(one.store.kv.link, "send", unanswered):
+        late = list[asyncio.Future[Verdict]]()
+        third = page("first", 4)
+        with lost_answers(
+            one.store.kv.link, 99, lambda: late.append(asyncio.ensure_future(other.kept(third, sealed=False)))
+        ):
             one.crawl.commit(second, sealed=False)
             await one.crawl.finish()
+        await late[0]
         newest = other.store.find(second.record.url)
         assert newest is not None
         assert newest.id > second.record.id

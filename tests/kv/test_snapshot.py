@@ -205,7 +205,7 @@ def test_a_look_that_misses_what_was_written_before_is_made_again(url: str, monk
     """As if the file of the witness were ahead, which it is of a log that was cut."""
     with at_work(url) as store:
         put(store, "http://a.example/1")
-        tally = RowTally.unpack(store.value(KEY) or b"")
+        tally = RowTally.unpack(store.kv.get(KEY) or b"")
         later = tally._replace(sequence=tally.sequence + 1, pages=tally.pages + 1)
         assert isinstance(store.kv, CheckedStore)
         assert store.kv._witness is not None
@@ -379,7 +379,7 @@ def looks(url: str, seconds: float) -> tuple[int, int]:
     while time.monotonic() < until:
         with seen(url) as look:
             assert look.is_held
-            sequence = RowTally.unpack(look.value(KEY) or b"").sequence
+            sequence = RowTally.unpack(look.kv.get(KEY) or b"").sequence
             assert sequence >= last
             first, last = first or sequence, sequence
             assert sum(1 for _ in look.rows(b"r")) == look.pages

@@ -30,7 +30,6 @@ class First(Method):
     name = "first"
     version = 1
     parameters_type = FirstParameters
-    threshold = "least"
 
     def fingerprint(self, page: Page) -> Fingerprint:
         begin = OPEN.of(page.text[: self.parameters.letters])

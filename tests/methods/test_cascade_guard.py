@@ -27,6 +27,7 @@ from tests.methods.cascade_pages import (
     NONE,
     SECOND_FERRY,
     exact_jaccard,
+    judged,
     marks,
     page,
     replaced,
@@ -62,46 +63,28 @@ MENU = ["首页", "镇务", "新闻", "公告", "渡口", "集市", "学校", "�
 DISCLAIMER = "。\n".join([*BOILERPLATE, *OTHER_BOILERPLATE])
 
 
-def title_marks(*parts: str) -> IsCommon:
-    """A guard that knows these parts of titles for names of sites."""
-    known = [OPEN.short(f"title {letters(normalize(part))}") for part in parts]
-    return lambda sentences: np.isin(sentences, np.array(known, np.uint32))
-
-
 def with_lines(text: str, lines: Sequence[str], *, above: int = 0) -> str:
     """The text between lines of boilerplate; ``above``: the number of lines above it."""
     return "\n".join([*lines[:above], text, *lines[above:]])
 
 
-def compared(new: Page, old: Page, *, known_before: bool = True, **parameters: Any) -> Comparison:
-    """Compare two pages; ``known_before``: the boilerplate was known when the earlier page was filed."""
-    method, one, other = both(new, old, known_before=known_before, **parameters)
-    return method.compare(one, other.sketch, NONE)
-
-
-def explained(new: Page, old: Page, *, known_before: bool = True, **parameters: Any) -> Explanation:
-    method, one, other = both(new, old, known_before=known_before, **parameters)
-    return method.explain(one, other.sketch, NONE)
+def print_of(one: Page, guard: IsCommon | None = None) -> Fingerprint:
+    """The fingerprint of a page; without a guard nobody knows its boilerplate."""
+    return Cascade().fingerprint_own(one, guard) if guard else Cascade().fingerprint(one)
 
 
 def both(
-    new: Page, old: Page, *, known_before: bool = True, **parameters: Any
-) -> tuple[Cascade, Fingerprint, Fingerprint]:
+    new: Page, old: Page, guard: IsCommon = ALL, *, known_before: bool = True, **parameters: Any
+) -> tuple[Comparison, Explanation]:
+    """Compare two pages; ``known_before``: the boilerplate was known when the earlier page was filed."""
     method = Cascade(CascadeParameters(**parameters))
-    return (
-        method,
-        method.fingerprint_own(new, ALL),
-        method.fingerprint_own(old, ALL) if known_before else method.fingerprint(old),
-    )
+    one = method.fingerprint_own(new, guard)
+    other = method.fingerprint_own(old, guard) if known_before else method.fingerprint(old)
+    return method.compare(one, other.sketch, NONE), method.explain(one, other.sketch, NONE)
 
 
-def print_of(one: Page) -> Fingerprint:
-    """The fingerprint of a page whose boilerplate nobody knows."""
-    return Cascade().fingerprint(one)
-
-
-def unguarded(new: Page, old: Page) -> Comparison:
-    return Cascade().compare(print_of(new), print_of(old).sketch, NONE)
+def compared(new: Page, old: Page, guard: IsCommon = ALL, **more: Any) -> Comparison:
+    return both(new, old, guard, **more)[0]
 
 
 # Sentences that are left out
@@ -111,7 +94,7 @@ def unguarded(new: Page, old: Page) -> Comparison:
 @pytest.mark.parametrize("above", [0, 2])
 def test_boilerplate_changes_neither_keys_nor_sketch(text: str, lines: list[str], above: int) -> None:
     full = page(with_lines(text, lines, above=above))
-    found, own, plain = Cascade().fingerprint_own(full, ALL), print_of(page(text)), print_of(full)
+    found, own, plain = print_of(full, ALL), print_of(page(text)), print_of(full)
     assert found.keys == own.keys
     kept, expected, whole = (unpacked(one.sketch) for one in (found, own, plain))
     for part in ("title", "site", "shingles", "minwise", "sentences", "numbers", "words", "order"):
@@ -125,43 +108,35 @@ def test_boilerplate_changes_neither_keys_nor_sketch(text: str, lines: list[str]
 
 
 def test_a_short_line_is_a_heading_and_stays_unless_it_is_in_a_menu() -> None:
-    full, guard = page(f"河湾网出品\n{FERRY}\n责任编辑小周"), marks("河湾网出品", "责任编辑小周")
-    found = Cascade().fingerprint_own(full, guard)
-    own = found.own
-    assert own == len(letters(normalize(FERRY))) + 5
+    plain, letters_of = print_of(page(FERRY)), len(letters(normalize(FERRY)))
+    found = print_of(page(f"河湾网出品\n{FERRY}\n责任编辑小周"), marks("河湾网出品", "责任编辑小周"))
+    assert found.own == letters_of + 5
     assert [OPEN.short(line) in found.sentences for line in ("河湾网出品", "责任编辑小周")] == [False, True]
-    menu = Cascade().fingerprint_own(page("\n".join([*MENU, FERRY])), marks(*MENU))
-    assert (menu.own, menu.keys) == (own - 5, print_of(page(FERRY)).keys)
+    menu = print_of(page("\n".join([*MENU, FERRY])), marks(*MENU))
+    assert (menu.own, menu.keys) == (letters_of, plain.keys)
     assert set(map(OPEN.short, MENU)) <= set(menu.sentences)
 
 
-def test_a_repeated_sentence_is_counted_once_and_left_out_each_time() -> None:
-    found = Cascade().fingerprint_own(page(with_lines(SECOND_FERRY, [BOILERPLATE[0], BOILERPLATE[0]], above=1)), ALL)
+def test_sentences_are_counted_once_and_at_both_ends_and_left_out_each_time() -> None:
+    found = print_of(page(with_lines(SECOND_FERRY, [BOILERPLATE[0], BOILERPLATE[0]], above=1)), ALL)
     counts = Counts()
     assert counts.on_site("", OPEN).note(found.sentences, everywhere=True)
     assert counts.everywhere.pages(found.sentences).max() == 1
     assert found.own == len(letters(normalize(SECOND_FERRY)))
+    for lines in (255, 256, 257, 3000):
+        text = [f"第{at:04}号渡船已经靠岸" for at in range(lines)]
+        ends = {OPEN.short(letters(line)) for line in text[:128] + text[-128:]}
+        assert set(print_of(page("\n".join(text), "")).sentences) == ends, lines
+    written = print_of(page("渡口今天清晨开航！\nNobody paid.", "新渡口")).sentences
+    assert written.tolist() == [905689690, 2739032256, 3573069049]
 
 
 def test_a_page_of_boilerplate_alone_has_nothing_of_its_own() -> None:
-    found = Cascade().fingerprint_own(page(DISCLAIMER, ""), ALL)
+    found = print_of(page(DISCLAIMER, ""), ALL)
     assert (found.own, found.keys, bool(found.whole)) == (0, (), True)
     assert len(found.sentences) == len(BOILERPLATE) + len(OTHER_BOILERPLATE)
     for other in (FERRY, BOILERPLATE[0], ""):
-        assert not Cascade().compare(found, Cascade().fingerprint_own(page(other), ALL).sketch, NONE).duplicate
-
-
-def test_the_hashes_of_counted_sentences_are_written_down() -> None:
-    found = print_of(page("渡口今天清晨开航！\nNobody paid.", "新渡口")).sentences
-    assert found.tolist() == [905689690, 2739032256, 3573069049]
-
-
-def test_the_lines_at_both_ends_of_a_long_list_are_counted() -> None:
-    for lines, counted in [(255, 255), (256, 256), (257, 256), (3000, 256)]:
-        text = [f"第{at:04}号渡船已经靠岸" for at in range(lines)]
-        found = set(print_of(page("\n".join(text), "")).sentences)
-        assert len(found) == counted
-        assert found == {OPEN.short(letters(line)) for line in text[:128] + text[-128:]}, lines
+        assert not compared(page(DISCLAIMER, ""), page(other)).duplicate
 
 
 # The name of the site in the title
@@ -169,33 +144,31 @@ def test_the_lines_at_both_ends_of_a_long_list_are_counted() -> None:
 HEADLINE, SITE = "新渡口清晨开航", "河湾人民之声综合信息服务平台"
 
 
+def title_guard(sentences: Any) -> Any:
+    """Knows that this part of titles is the name of the site."""
+    return np.isin(sentences, np.array([OPEN.short(f"title {letters(normalize(SITE))}")], np.uint32))
+
+
 def test_a_part_of_the_title_on_many_pages_is_left_out() -> None:
+    expected = print_of(page(FERRY, HEADLINE))
     for title in [f"{HEADLINE}_{SITE}", f"{SITE} | {HEADLINE}", f"{HEADLINE} - {SITE}", f"{HEADLINE}_{SITE}_{SITE}"]:
-        plain, expected = print_of(page(FERRY, title)), print_of(page(FERRY, HEADLINE))
-        found = Cascade().fingerprint_own(page(FERRY, title), title_marks(SITE))
+        plain, found = print_of(page(FERRY, title)), print_of(page(FERRY, title), title_guard)
         assert found.keys == expected.keys != plain.keys, title
         assert unpacked(found.sketch).words == unpacked(expected.sketch).words != unpacked(plain.sketch).words, title
         assert found.sentences.tolist() == plain.sentences.tolist(), title
         assert unpacked(found.sketch).title == unpacked(plain.sketch).title, title
+    assert print_of(page(FERRY, SITE), title_guard) == print_of(page(FERRY, SITE)), "a title of the site alone"
+    new, old = page(FERRY, f"{HEADLINE}_{SITE}"), page(BELL, f"石坝小学的铜钟_{SITE}")
+    for comparison in (judged(new, old), compared(new, old, title_guard)):
+        assert (comparison.duplicate, comparison.likeness) == (False, None)
 
 
-def test_a_title_of_the_site_alone_is_kept_and_lines_and_titles_are_counted_apart() -> None:
-    assert Cascade().fingerprint_own(page(FERRY, SITE), title_marks(SITE)) == print_of(page(FERRY, SITE))
+def test_lines_and_titles_are_counted_apart() -> None:
     full = page(f"{FERRY}\n{SITE}", f"{HEADLINE}_{SITE}")
-    assert Cascade().fingerprint_own(full, title_marks(SITE)).own == print_of(full).own
-    by_line = Cascade().fingerprint_own(full, marks(SITE))
+    assert print_of(full, title_guard).own == print_of(full).own
+    by_line = print_of(full, marks(SITE))
     assert by_line.own == print_of(page(FERRY)).own
     assert unpacked(by_line.sketch).words == unpacked(print_of(full).sketch).words
-
-
-def test_pages_of_one_site_say_so_and_share_no_title_once_its_name_is_known() -> None:
-    new, old = page(FERRY, f"{HEADLINE}_{SITE}"), page(BELL, f"石坝小学的铜钟_{SITE}")
-    method, known = Cascade(), title_marks(SITE)
-    assert method.compare(print_of(new), print_of(old).sketch, NONE).likeness is None
-    found = method.compare(method.fingerprint_own(new, known), method.fingerprint_own(old, known).sketch, NONE)
-    assert (found.duplicate, found.likeness) == (False, None)
-    for one, other, same in (("a", "a", True), ("a", "b", False), ("a", "", False), ("", "", False)):
-        assert compared(page(FERRY, site=one), page(BELL, site=other)).same_site is same, (one, other)
 
 
 # Copies
@@ -207,46 +180,46 @@ def test_pages_that_share_a_disclaimer_of_most_of_their_text_are_no_copies(site:
     for one, other in zip(SECOND_FERRY.split("\n"), BELL.split("\n"), strict=False):
         new, old = page(f"{one}\n{DISCLAIMER}", site="a.example"), page(f"{other}\n{DISCLAIMER}", site=site)
         assert len(DISCLAIMER) > 0.8 * len(new.text)
-        assert unguarded(new, old).duplicate
+        assert judged(new, old).duplicate, "while nobody knows the disclaimer"
         found = compared(new, old, known_before=known_before)
-        assert not found.duplicate
+        assert (found.duplicate, found.same_site) == (False, site == new.site)
         assert found.similarity < 0.3
+    for notice, said, others in NOTICES:
+        new, old = (page(with_lines(notice.format(one), BOILERPLATE), site="a.example") for one in (said, others))
+        assert not compared(new, old, known_before=known_before).duplicate, notice
+    full = page(with_lines(FERRY, BOILERPLATE), site="a.example")
+    found = compared(full, full, known_before=known_before)
+    assert (found.duplicate, found.identical, found.similarity) == (True, True, 1.0)
 
 
-@pytest.mark.parametrize("site", ["a.example", "b.example", ""])
-def test_an_earlier_page_that_is_mostly_boilerplate_by_now_is_no_original(site: str) -> None:
-    method = Cascade()
+def strange_lines(dice: random.Random, count: int, length: int) -> list[str]:
+    """Lines of Chinese characters by chance."""
+    return ["".join(chr(dice.randrange(0x4E00, 0x9000)) for _ in range(length)) for _ in range(count)]
+
+
+def test_an_earlier_page_that_is_mostly_boilerplate_by_now_is_no_original() -> None:
     for seed in range(40):
         dice = random.Random(seed)
-        disclaimer, mine, yours = (
-            "\n".join("".join(chr(dice.randrange(0x4E00, 0x9000)) for _ in range(60)) + "。" for _ in range(lines))
-            for lines in (60, 1, 1)
-        )
-        known = set(method.fingerprint(page(disclaimer)).sentences.tolist())
-        old = method.fingerprint(page(f"{mine}\n{disclaimer}", site=site))
-        new = method.fingerprint_own(
-            page(f"{yours}\n{disclaimer}", site="a.example"),
-            lambda hashes: np.isin(hashes, list(known)),  # noqa: B023
-        )
-        assert not method.compare(new, old.sketch, NONE).duplicate, seed
+        disclaimer, (mine,), (yours,) = (strange_lines(dice, count, 60) for count in (60, 1, 1))
+        for site in ("a.example", "b.example", ""):
+            new, old = (
+                page("。\n".join([yours, *disclaimer]), site="a.example"),
+                page("。\n".join([mine, *disclaimer]), site=site),
+            )
+            assert not compared(new, old, marks(*disclaimer), known_before=False).duplicate, (seed, site)
 
 
-@pytest.mark.parametrize("known_before", [True, False])
 @pytest.mark.parametrize("text", [FERRY, BELL])
-def test_a_copy_among_the_boilerplate_of_another_site_is_a_copy(text: str, known_before: bool) -> None:
+def test_a_copy_among_the_boilerplate_of_another_site_is_a_copy(text: str) -> None:
     for seed in range(6):
         dice = random.Random(seed)
         new = with_lines(respelled(text, 0.01, seed), dice.sample(BOILERPLATE, 4), above=seed % 3)
         old = with_lines(text, dice.sample(OTHER_BOILERPLATE, 4), above=seed % 2)
         one, other = page(new, "渡口旧闻", site="a.example"), page(old, site="b.example")
-        if known_before:
-            assert compared(one, other).duplicate, f"seed {seed}"
-            assert set(Cascade().fingerprint_own(one, ALL).keys) & set(Cascade().fingerprint_own(other, ALL).keys), (
-                f"seed {seed}"
-            )
-        else:  # the other site's boilerplate is part of the earlier page then
-            plain = unguarded(one, other).similarity
-            assert compared(one, other, known_before=False).similarity > plain, f"seed {seed}"
+        assert compared(one, other).duplicate, seed
+        assert set(print_of(one, ALL).keys) & set(print_of(other, ALL).keys), seed
+        # The other site's boilerplate is a part of the earlier page, if it became known later.
+        assert compared(one, other, known_before=False).similarity > judged(one, other).similarity, seed
 
 
 @pytest.mark.parametrize("site", ["a.example", "b.example", ""])
@@ -267,12 +240,8 @@ def test_boilerplate_may_become_known_after_the_earlier_page(
             exact = [compared(one, old, known_before=when, **EXACT).similarity for when in (True, False)]
             assert exact == pytest.approx([exact_jaccard(new, text)] * 2, abs=0.05)
             assert exact[0] == pytest.approx(exact[1], abs=0.03)
-            if new == other:
-                assert not before.duplicate
-                assert not after.duplicate
-            elif exact_jaccard(new, text) > DEFAULTS.certain + 0.06:
-                assert before.duplicate
-                assert after.duplicate
+            if new == other or exact_jaccard(new, text) > DEFAULTS.certain + 0.06:
+                assert before.duplicate is after.duplicate is (new != other)
 
 
 def test_texts_that_are_less_alike_with_their_boilerplate_are_no_copies_in_the_middle_band() -> None:
@@ -283,35 +252,19 @@ def test_texts_that_are_less_alike_with_their_boilerplate_are_no_copies_in_the_m
         assert compared(page(half), page(FERRY), **alone).duplicate, f"seed {seed}"
         one = page(with_lines(half, BOILERPLATE), site="a.example")
         other = page(with_lines(FERRY, OTHER_BOILERPLATE), site="b.example")
-        explanation = explained(one, other, **alone)
+        found, explanation = both(one, other, **alone)
         assert explanation.score >= explanation.needed, f"seed {seed}"
         assert values(explanation)["whole"] < 0.5, f"seed {seed}"
         assert "boilerplate" in explanation.decision, f"seed {seed}"
-        assert not compared(one, other, **alone).duplicate, f"seed {seed}"
-
-
-def test_the_same_site_is_taken_to_have_the_same_boilerplate() -> None:
-    for seed in range(8):
-        half = replaced(FERRY, BELL, 2, seed)
-        one, old = (with_lines(text, BOILERPLATE) for text in (half, FERRY))
-        expected = exact_jaccard(one, old)
+        assert not found.duplicate, f"seed {seed}"
+        # The same site is taken to have the same boilerplate.
+        ours, theirs = (with_lines(text, BOILERPLATE) for text in (half, FERRY))
         whole = {
-            site: values(explained(page(one, site="a.example"), page(old, site=site), **EXACT))["whole"]
+            site: values(both(page(ours, site="a.example"), page(theirs, site=site), **EXACT)[1])["whole"]
             for site in ("a.example", "b.example", "")
         }
-        assert whole["a.example"] == pytest.approx(expected, abs=0.04), f"seed {seed}"
-        assert whole["b.example"] == whole[""] < expected, f"seed {seed}"
-
-
-def test_boilerplate_changes_neither_identity_nor_the_length_of_a_notice() -> None:
-    full = page(with_lines(FERRY, BOILERPLATE), site="a.example")
-    for before in (True, False):
-        found = compared(full, full, known_before=before)
-        assert (found.duplicate, found.identical, found.similarity) == (True, True, 1.0)
-    for known_before in [True, False]:
-        for notice, one, other in NOTICES:
-            new, old = (page(with_lines(notice.format(said), BOILERPLATE), site="a.example") for said in (one, other))
-            assert not compared(new, old, known_before=known_before).duplicate, notice
+        assert whole["a.example"] == pytest.approx(exact_jaccard(ours, theirs), abs=0.04), f"seed {seed}"
+        assert whole["b.example"] == whole[""] < exact_jaccard(ours, theirs), f"seed {seed}"
 
 
 # Boilerplate that is much longer than the own text
@@ -326,39 +279,27 @@ NOTICES = [
 
 def test_much_boilerplate_does_not_spoil_the_estimate_where_it_was_known_before() -> None:
     for seed in range(40):
-        dice = random.Random(seed)
-        lines = ["".join(chr(dice.randrange(0x4E00, 0x9000)) for _ in range(20)) for _ in range(90)]
-        known = marks(*lines)
-        half = replaced(SECOND_FERRY, BELL, 1, seed)
-        plain = Cascade().compare(
-            Cascade().fingerprint(page(half)), Cascade().fingerprint(page(SECOND_FERRY)).sketch, NONE
-        )
-        new, old = (Cascade().fingerprint_own(page(with_lines(text, lines)), known) for text in (half, SECOND_FERRY))
-        assert Cascade().compare(new, old.sketch, NONE).similarity == pytest.approx(plain.similarity, abs=0.05), seed
+        lines, half = strange_lines(random.Random(seed), 90, 20), replaced(SECOND_FERRY, BELL, 1, seed)
+        found = compared(page(with_lines(half, lines)), page(with_lines(SECOND_FERRY, lines)), marks(*lines))
+        assert found.similarity == pytest.approx(judged(page(half), page(SECOND_FERRY)).similarity, abs=0.05), seed
 
 
 def test_a_bare_copy_of_a_short_report_on_a_site_with_a_long_menu_is_found() -> None:
     menu = [f"{one}{other}" for one in MENU for other in MENU]
-    known = marks(*menu, *BOILERPLATE)
-    report = "。\n".join(FERRY.split("。")[:6])
+    report, known = "。\n".join(FERRY.split("。")[:6]), marks(*menu, *BOILERPLATE)
     old, new = page("\n".join([*menu, report, *BOILERPLATE])), page(f"{report}\n编辑：老周", "等了十一年，船来了")
-    filed, bare = Cascade().fingerprint_own(old, known), Cascade().fingerprint_own(new, known)
-    found = Cascade().compare(bare, filed.sketch, NONE)
-    explanation = values(Cascade().explain(bare, filed.sketch, NONE))
-    assert explanation["whole"] < DEFAULTS.least
-    assert explanation["whole_containment"] > DEFAULTS.excerpt
+    found, explanation = both(new, old, known)
+    assert values(explanation)["whole"] < DEFAULTS.least
+    assert values(explanation)["whole_containment"] > DEFAULTS.excerpt
     assert found.duplicate
-    assert set(bare.keys) & set(filed.keys)
+    assert set(print_of(new, known).keys) & set(print_of(old, known).keys)
 
 
 def test_a_short_common_text_in_different_boilerplate_makes_no_copy() -> None:
-    lines = ["".join(chr(random.Random(seed).randrange(0x4E00, 0x9000) + n) for n in range(40)) for seed in range(80)]
-    known = marks(*lines)
+    lines = strange_lines(random.Random(1), 80, 40)
     one, other = (
         page("\n".join([*some, BELL[:400]]), title) for some, title in ((lines[:40], "甲"), (lines[40:], "乙"))
     )
-    found = Cascade().compare(
-        Cascade().fingerprint_own(one, known), Cascade().fingerprint_own(other, known).sketch, NONE
-    )
+    found = compared(one, other, marks(*lines))
     assert found.similarity > DEFAULTS.certain
     assert not found.duplicate

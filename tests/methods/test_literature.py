@@ -312,46 +312,28 @@ def test_all_methods_with_stop_words_read_them_from_a_file(tmp_path: Path) -> No
 # -- pieces, words and prefixes ---------------------------------------------------------------------------------------
 
 
-def test_pieces_have_equal_lengths_or_are_the_longest_paragraphs() -> None:
-    pieces = {
-        ("", 3): "",
-        ("船", 3): "船",
-        ("船来", 0): "船来",
-        ("新渡口开航", 2): "新渡 口开航",
-        ("新渡口开航了", 3): "新渡 口开 航了",
-    }
+def test_a_text_is_cut_into_pieces_and_words_are_chosen() -> None:
+    pieces = {("", 3): "", ("船", 3): "船", ("船来", 0): "船来", ("新渡口开航", 2): "新渡 口开航"}
     assert {one: " ".join(equal_pieces(*one)) for one in pieces} == pieces
     longest = {("", 3): "", ("船", 3): "船", ("船 来 了 我们走", 3): "了我们走 船来", ("船来了 走", 3): "船来了"}
     longest |= {("船来了 我们 渡口开航", 2): "渡口开航 船来了", ("船来了 开航了", 1): "开航了"}
     assert {(text, n): " ".join(longest_pieces(text.split(" "), n, 2)) for text, n in longest} == longest
-
-
-def test_two_characters_or_words_stand_on_each_side_of_a_mark() -> None:
-    for text, marks, string in [
-        ("新渡口开航", 0, ""),
-        ("新渡口开航。", 1, "开航"),
-        ("开航！船来了？", 2, "开航船来来了"),
-        ("好，好，开航了", 2, "好好好开航"),
-        ("开航！！！船来了", 3, "开航船来"),
-        ("“开航，”他说：“走。”", 2, "开航他说说走"),
-        ("开航；船来了：走、停", 0, ""),
-        ("The ferry is back, they said today.", 2, "isbacktheysaidsaidtoday"),
-        ("票价3.5元，在example.com买，一年1,200张。", 3, "5元在examplecom买一年200张"),
-        ("等……船来了...走。", 1, "了走"),
-        ("第1，2班", 0, ""),
-        ("渡口，River Radio开播", 1, "渡口riverradio"),
-    ]:
-        assert text_beside_marks(normalize(text)) == (marks, string)
-
-
-def test_words_are_chosen_by_rank_and_their_number_rounded_down() -> None:
+    beside = {
+        "新渡口开航": (0, ""),
+        "开航！船来了？": (2, "开航船来来了"),
+        "好，好，开航了": (2, "好好好开航"),
+        "开航！！！船来了": (3, "开航船来"),
+        "开航；船来了：走、停": (0, ""),
+        "The ferry is back, they said today.": (2, "isbacktheysaidsaidtoday"),
+        "票价3.5元，在example.com买，一年1,200张。": (3, "5元在examplecom买一年200张"),
+        "等……船来了...走。": (1, "了走"),
+    }
+    assert {text: text_beside_marks(normalize(text)) for text in beside} == beside
     table = Lexicon({"the": 0.0, "ferry": 0.5, "quay": 0.9, "渡口": 0.9, "buoy": 1.6}, unknown=2.3)
     ranked = ["keel", "buoy", "quay", "渡口", "ferry", "the"]
     for share, count in ((1.0, 6), (0.9, 5), (0.7, 4), (0.5, 3), (0.1, 1)):
         assert rarest(set(ranked), table, share) == ranked[:count], share
     assert len(rarest([f"word{number}" for number in range(10)], table, 0.7)) == 7  # 0.7 * 10 is a little less
-    counts = {"停航": 1, "缆绳": 1, "豆浆": 2, "渡船": 3, "铁桥": 1}
-    assert term_profile(counts, 4 / 5, 1) == ["铁桥", "豆浆", "缆绳", "渡船"]
     for different, percentage, interval, count in ((109, 0.5, 10, 50), (99, 0.5, 10, 40), (100, 0.29, 1, 29)):
         assert len(term_profile({f"word{number}": 1 for number in range(different)}, percentage, interval)) == count
 
@@ -359,9 +341,7 @@ def test_words_are_chosen_by_rank_and_their_number_rounded_down() -> None:
 def test_a_prefix_ends_where_the_rest_is_shorter_than_the_limit() -> None:
     for weights, similarity, expected in (
         ([1.0], 1.0, 1),
-        ([0.6, 0.8], 0.9, 1),
         ([0.6, 0.8], 0.8, 2),  # a rest of just the limit is not shorter
-        ([0.8, 0.6], 0.7, 1),
         ([0.43589, 0.9], 0.9, 2),  # 0.9 in 24 bits is less than 0.9
         ([0.5, 0.5, 0.5, 0.5], 0.75, 2),
         ([0.5, 0.5, 0.5, 0.5], 0.4, 4),
@@ -418,7 +398,6 @@ def test_punctuation_weighs_a_title_three_halves_and_a_piece_one() -> None:
         ((TITLE, "新渡口，清晨开航！"), (0, 2), 2.5),
         ((TITLE, TITLE), (0, 1, 2), 1.5),
         ((TITLE, "停航"), (), 3.0),
-        ((TITLE, "停航"), (1,), 2.0),
         (("", ""), (1,), 2.0),  # empty titles are not equal
         (("！", "。"), (1,), 2.0),
     ]:
@@ -429,12 +408,6 @@ def test_punctuation_weighs_a_title_three_halves_and_a_piece_one() -> None:
             found = compared("punctuation", {"threshold": threshold, "hash": hash}, MARKED, other, titles)
             assert found.similarity == pytest.approx(weight / 4.5)
             assert found.duplicate is (weight >= threshold)
-
-
-def test_an_exact_copy_with_few_marks_is_found_under_any_title() -> None:
-    one, other = (fingerprint("punctuation", "渡船停航", {}, title) for title in (TITLE, "停航"))
-    assert set(one.keys) & set(other.keys)
-    assert make_method("punctuation", {}).compare(one, other.sketch, NONE).duplicate
 
 
 def test_equal_descriptions_are_enough_and_never_cut() -> None:

@@ -104,11 +104,6 @@ def test_beyond_its_limits_a_parameter_is_refused(name: str) -> None:
 
 
 @each_method
-def test_the_threshold_is_a_parameter(name: str) -> None:
-    assert METHODS[name].threshold in {field.name for field in parameters_of(name)}
-
-
-@each_method
 def test_the_parameters_name_their_method(name: str) -> None:
     assert METHODS[name].parameters_type.method == name
     assert METHODS[name]().parameters == METHODS[name].parameters_type()

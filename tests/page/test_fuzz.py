@@ -1,12 +1,11 @@
 """Random and hostile pages get a verdict or a reason; no other error is raised.
 
-A coverage-guided fuzzer in tests/fuzz drives the same target. Its findings are cases here.
+A coverage-guided fuzzer drives the same function (``benchmarks/fuzz.py``). Its findings are cases here.
 """
 
 from __future__ import annotations
 
 import sys
-import unicodedata
 from pathlib import Path
 from types import ModuleType
 
@@ -16,27 +15,41 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.errors import PageError
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.page.extraction import HtmlReader, extract
 from scrapy_neardup.page.limits import is_risky
 from scrapy_neardup.page.source import PageResponse, PageSource
 from scrapy_neardup.state.opening import memory_state
-from scrapy_neardup.text.characters import MOST_MARKS
-from scrapy_neardup.text.normalize import normalize
-from tests.fuzz.target import one
 from tests.page.pages import PARAGRAPHS
 from tests.page.test_limits import FIELDS, URL
 
-VERDICTS = {
-    "unique",
-    "no text",
-    "not_html",
-    "no_content",
-    "unjudged (no_text)",
-    "unjudged (too_short)",
-    "unjudged (too_large)",
-    "unjudged (boilerplate)",
-}
+REASONS = ("no_text", "too_short", "too_large", "boilerplate")
+VERDICTS = {"unique", "no text", "not_html", "no_content", *(f"unjudged ({reason})" for reason in REASONS)}
+SOURCE = PageSource(FIELDS, HtmlReader(100_000))
+
+
+def one(data: bytes) -> str:
+    """Return the verdict on a page of any bytes, or why there is none; the first byte says what the others are."""
+    kind, body = data[:1], data[1:]
+    detector = Detector(make_method("cascade", {}), memory_state({}), who="fuzz", policy=Policy(min_letters=5))
+    try:
+        if kind < b"\x60":
+            page = SOURCE.page({}, PageResponse(URL, body), URL)
+        elif kind < b"\xc0":
+            html = body.decode("utf-8", "surrogatepass" if kind < b"\x80" else "replace")
+            is_risky(html)
+            page = SOURCE.page({"html": html}, None, URL)
+        else:
+            parts = body.decode("utf-16-le", "surrogatepass").split("\n\n")
+            page = SOURCE.page(dict(zip(FIELDS, ["", *parts[:5]], strict=False)), None, URL)
+        return detector.judge_now(page, sealed=False).headline
+    except PageError as error:
+        return error.reason
+    except UnicodeDecodeError:  # what a fuzzer chose is no text at all
+        return "no text"
+
+
 # fmt: off
 NAMES = st.sampled_from((
     "p", "div", "span", "b", "i", "a", "table", "tr", "td", "th", "ul", "li", "dl", "dt", "dd", "h1", "h2", "br", "hr",
@@ -101,17 +114,6 @@ def test_reading_and_risk_are_deterministic(html: str) -> None:
     first, second = (extract(html, "http://a.example/", max_html=10**6) for _ in range(2))
     assert first == second
     assert not is_risky(html)
-
-
-@FEW
-@given(
-    st.lists(st.text(st.characters(categories=["Mn", "Mc", "Me", "Cf", "Lm"]), max_size=200), max_size=9).map("".join)
-)
-def test_a_normalised_text_has_no_long_run_of_marks(text: str) -> None:
-    row = 0
-    for char in normalize(text):
-        row = row + 1 if unicodedata.combining(char) else 0
-        assert row <= 3 * MOST_MARKS, "a mark becomes two or three at most"
 
 
 def test_known_cases_are_judged() -> None:

@@ -1,4 +1,4 @@
-"""Programs that come at one time go to the server in one pipeline, and each has its own answer."""
+"""Programs that come at one time go to the server together, and each has its own answer."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from redis.asyncio.connection import AbstractConnection
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.server.asynchronous import AsyncLink
@@ -17,19 +18,11 @@ from tests.server.redis_server import Server
 
 
 class Sender:
-    """One that counts the programs in each of its pipelines, and asks for one row after another."""
+    """One that asks for one row after another."""
 
     def __init__(self, url: str) -> None:
         self.connection = Link(url)
         self.link = AsyncLink(self.connection)
-        self.pipelines: list[int] = []
-        send = self.link._send
-
-        async def counted(programs: list[Program]) -> dict[int, Any]:
-            self.pipelines.append(len(programs))
-            return await send(programs)
-
-        self.link.__dict__["_send"] = counted
 
     def ask(self, number: int) -> asyncio.Future[list[Any]]:
         """Write a row, and read it."""
@@ -50,19 +43,32 @@ def answers(*numbers: int) -> list[list[Any]]:
 def sender(redis_server: Server) -> Iterator[Sender]:
     found = Sender(redis_server.url(redis_server.new_state()))
     yield found
-    asyncio.run(found.link.close())
     found.connection.close()
 
 
-@pytest.mark.parametrize("flush", [False, True])
-async def test_what_is_there_at_one_moment_goes_in_one_pipeline(
-    sender: Sender, redis_server: Server, flush: bool
-) -> None:
-    """Sixteen at most; also where the server does not know the script."""
-    if flush:
-        redis_server.client.script_flush()
+def count_sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that gets the number of commands that go together."""
+    counted, send = list[int](), AbstractConnection.send_packed_command
+
+    async def count(connection: AbstractConnection, commands: list[bytes], **options: Any) -> None:
+        counted.append(len(commands))
+        await send(connection, commands, **options)
+
+    monkeypatch.setattr(AbstractConnection, "send_packed_command", count)
+    return counted
+
+
+async def test_what_is_there_at_one_moment_goes_together(sender: Sender, monkeypatch: pytest.MonkeyPatch) -> None:
+    await sender.ask(0)
+    counted = count_sent(monkeypatch)
     assert await sender.ask_all(*range(40)) == answers(*range(40))
-    assert sender.pipelines == [16, 16, 8]
+    assert counted == [40]
+
+
+async def test_a_server_that_does_not_know_the_script_gets_it(sender: Sender, redis_server: Server) -> None:
+    await sender.ask(0)
+    redis_server.client.script_flush()
+    assert await sender.ask_all(*range(40)) == answers(*range(40))
 
 
 async def test_one_that_fails_is_no_failure_of_the_others(sender: Sender, redis_server: Server) -> None:
@@ -70,7 +76,6 @@ async def test_one_that_fails_is_no_failure_of_the_others(sender: Sender, redis_
     wrong = sender.connection.program()
     wrong.get(b"x1")
     found = await asyncio.gather(sender.ask(1), sender.link.run(wrong), sender.ask(2), return_exceptions=True)
-    assert sender.pipelines == [3]
     assert [found[0], found[2]] == answers(1, 2)
     assert isinstance(found[1], StoreError)
     assert "refuses a command" in str(found[1])
@@ -78,8 +83,10 @@ async def test_one_that_fails_is_no_failure_of_the_others(sender: Sender, redis_
 
 async def test_where_the_way_there_breaks_each_is_sent_again(sender: Sender, redis_server: Server) -> None:
     await sender.ask(0)
+    tasks = [sender.ask(number) for number in range(5)]
     redis_server.client.client_kill_filter(_type="normal", skipme=True)
-    assert await sender.ask_all(*range(5)) == answers(*range(5))
+    assert list(await asyncio.gather(*tasks)) == answers(*range(5))
+    assert sender.connection.breaks == 1
 
 
 async def test_a_connection_that_was_idle_and_is_gone_is_no_lost_answer(sender: Sender, redis_server: Server) -> None:
@@ -88,6 +95,18 @@ async def test_a_connection_that_was_idle_and_is_gone_is_no_lost_answer(sender: 
         redis_server.client.client_kill_filter(_type="normal", skipme=True)
         await asyncio.sleep(0.05)
     assert sender.connection.breaks == 0
+
+
+async def test_a_silent_server_is_asked_again(
+    sender: Sender, redis_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_neardup.server.asynchronous.SECONDS", 1.0)
+    monkeypatch.setattr("scrapy_neardup.server.asynchronous._LOOK", 0.1)
+    await sender.ask(0)
+    redis_server.client.client_pause(1500)
+    tasks = [sender.ask(number) for number in range(5)]
+    assert list(await asyncio.gather(*tasks)) == answers(*range(5))
+    assert sender.connection.breaks > 0
 
 
 async def test_who_is_cancelled_takes_no_answer_from_others(sender: Sender) -> None:

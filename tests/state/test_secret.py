@@ -58,7 +58,7 @@ def test_each_state_draws_its_own_and_has_it_when_it_is_opened_again(place: str)
 def test_a_given_one_is_not_in_the_state_and_must_be_given_again(place: str) -> None:
     first = made(place, GIVEN)
     assert first.secret == GIVEN
-    assert first.value(meta_key("secret")) is None
+    assert first.kv.get(meta_key("secret")) is None
     close_store(first)
     with pytest.raises(StoreMismatch, match="another NEARDUP_SECRET"):
         made(place, OTHER)

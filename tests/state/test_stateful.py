@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -18,7 +19,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
+from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.base import Engine
+from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import layout, postings
 from scrapy_neardup.state.expiry import Bounds
@@ -27,10 +30,12 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
+from tests.faults import Disk
 from tests.server.redis_server import Server
 from tests.state.model import Pages, small_tables
 from tests.state.test_contract import ON_SERVER, copy_as_killed
 
+T = TypeVar("T")
 RECIPE = {"method": "minhash", "seed": 7}
 URLS = [f"https://news.example.cn/{name}" for name in ("a", "b", "c", "新闻")]
 KEYS = [0, 1, 2**40 - 1]
@@ -66,9 +71,13 @@ class Steps(RuleBasedStateMachine):
         store.clock.now = lambda: time.time() + self.ahead  # type: ignore[method-assign]
         return store
 
+    def do(self, step: Callable[..., T], *given: Any, **options: Any) -> T:
+        """Do one thing that writes at most once."""
+        return step(*given, **options)
+
     def begin(self) -> int:
         who = f"crawl {next(self.names)}"
-        generation = self.store.begin(who)
+        generation = self.do(self.store.begin, who)
         self.model.crawls[generation] = who
         return generation
 
@@ -88,7 +97,7 @@ class Steps(RuleBasedStateMachine):
         generation = 0 if crawl is None else self.generations[crawl]
         known = self.store.find(url)
         replaces = known.id if known else 0
-        self.store.add(page, generation=generation, replaces=replaces)
+        self.do(self.store.add, page, generation=generation, replaces=replaces)
         self.model.add(page, generation, replaces)
 
     @rule(crawl=st.integers(0, 1), of=st.lists(st.integers(0, 2), max_size=8), unknown=st.booleans())
@@ -99,7 +108,7 @@ class Steps(RuleBasedStateMachine):
         ids = [id for at, id in enumerate(mine) if not of or of[at % len(of)] > 0]
         if unknown:
             ids = [1, *ids, *ids[:1]]
-        self.store.seal(generation, ids)
+        self.do(self.store.seal, generation, ids)
         self.model.seal(generation, ids)
 
     @rule(crawl=st.integers(0, 1), which=st.integers(0, 5))
@@ -109,14 +118,14 @@ class Steps(RuleBasedStateMachine):
         theirs = {id for id, (of_which, _) in self.model.unsealed.items() if of_which != generation}
         mine = sorted({*self.model.pages, *self.model.unsealed} - theirs, reverse=True)
         id = mine[which] if which < len(mine) else 1
-        self.store.roll_back(generation, id)
+        self.do(self.store.roll_back, generation, id)
         self.model.roll_back(id)
 
     @rule(url=st.sampled_from(URLS))
     def touch(self, url: str) -> None:
         known = self.store.find(url)
         if known is not None:
-            self.store.touch(known)
+            self.do(self.store.touch, known)
             assert self.store.last_seen(url) > 0
 
     @rule(hours=st.integers(0, 2), most=st.sampled_from([None, 1, 2, 4]))
@@ -125,7 +134,7 @@ class Steps(RuleBasedStateMachine):
         self.ahead += hours * 3600
         before, bounds = set(self.model.pages), Bounds(hours * 3600 - 60 if hours else None, most)
         free = {id for id in before - self.model.unsealed.keys() if id in self.model.newest.values()}
-        gone = sum(self.store.expire(bounds) for _ in range(3 + len(before)))
+        gone = sum(self.do(self.store.expire, bounds) for _ in range(3 + len(before)))
         left = {record.id for record in self.store.records()}
         assert before - left <= free
         assert len(before - left) == gone
@@ -143,7 +152,7 @@ class Steps(RuleBasedStateMachine):
     def end_and_begin(self, crawl: int) -> None:
         generation = self.generations[crawl]
         left = len(self.model.unsealed_of(generation))
-        assert self.store.end(generation) == left
+        assert self.do(self.store.end, generation) == left
         if not left:
             del self.model.crawls[generation]
         self.generations[crawl] = self.begin()
@@ -202,6 +211,47 @@ class LastingSteps(Steps):
         self.again()
 
 
+class FailingSteps(LastingSteps):
+    """The same for a disk whose writes fail now and then: what was asked for then has not happened."""
+
+    def __init__(self, kind: type[Engine], root: Path) -> None:
+        self.disk = Disk()
+        super().__init__(kind, root)
+
+    def open(self) -> PageStore:
+        self.disk.fail_at(0)
+        store = self.disk.open()
+        store.clock.now = lambda: time.time() + self.ahead  # type: ignore[method-assign]
+        return store
+
+    @rule()
+    def fail_soon(self) -> None:
+        self.disk.fail_at(1)
+
+    def do(self, step: Callable[..., T], *given: Any, **options: Any) -> T:
+        before, pages, writes = dict(self.disk.rows), self.store.pages, self.disk.writes
+        try:
+            found = step(*given, **options)
+        except StoreError:
+            assert (self.disk.rows, self.store.pages) == (before, pages)
+            return step(*given, **options)
+        assert self.disk.writes <= writes + 1
+        return found
+
+    def reopen(self) -> None:
+        self.disk.fail_at(0)  # a close that fails is a kill
+        super().reopen()
+
+    def teardown(self) -> None:
+        self.disk.fail_at(0)
+        super().teardown()
+
+    @rule()
+    def crash(self) -> None:
+        self.model.noted = self.model.written.copy()
+        self.again()
+
+
 class ServerSteps(LastingSteps):
     """The same for a store on a server, where each state has a name."""
 
@@ -237,8 +287,9 @@ def walk(scheme: str, directory: Path, examples: int, server: Callable[[], Serve
         running = server()
         made = lambda: ServerSteps(running, directory / str(next(number)))  # noqa: E731
     else:
-        steps = Steps if scheme == "memory" else LastingSteps
-        made = lambda: steps(STORES[scheme], directory / str(next(number)))  # noqa: E731
+        steps = {"memory": Steps, "failing": FailingSteps}.get(scheme, LastingSteps)
+        kind = STORES.get(scheme, Memory)
+        made = lambda: steps(kind, directory / str(next(number)))  # noqa: E731
     with small_tables():
         run_state_machine_as_test(
             made,  # type: ignore[arg-type]  # a function that makes one will do, says its documentation
@@ -250,6 +301,10 @@ def walk(scheme: str, directory: Path, examples: int, server: Callable[[], Serve
             ),
         )
     assert next(number) >= examples
+
+
+def test_random_steps_do_so_though_writes_fail(tmp_path: Path) -> None:
+    walk("failing", tmp_path, 30, lambda: pytest.fail("It asks for no server."))
 
 
 @pytest.mark.slow
@@ -269,7 +324,7 @@ def test_random_steps_do_so_where_keys_have_rows(most: int, tmp_path: Path, monk
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("scheme", [*STORES, ON_SERVER])
+@pytest.mark.parametrize("scheme", [*STORES, "failing", ON_SERVER])
 def test_many_random_steps_do_as_the_model(scheme: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     walk(scheme, tmp_path, 2000, lambda: request.getfixturevalue("redis_server"))
 

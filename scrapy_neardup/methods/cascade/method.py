@@ -47,13 +47,11 @@ class Cascade(Method):
     version: ClassVar[int] = 3
     parameters_type: ClassVar[type[Parameters]] = CascadeParameters
     parameters: CascadeParameters
-    threshold: ClassVar[str] = "base"
     variant_below: ClassVar[float] = 0.9
 
     def __init__(self, parameters: CascadeParameters | None = None) -> None:
         super().__init__(parameters)
         self._bound = Bound(self.parameters)
-        self._families = frozenset(self.parameters.keys.split(","))
         self._form = sketch_form(self.parameters)
 
     def fingerprint(self, page: Page) -> Fingerprint:
@@ -86,14 +84,11 @@ class Cascade(Method):
             Lines.encode(text.own, found.headlines) if page.reader else b"",
             Article.encode(of_core) if is_partial else b"",
         )
-        keys = self._about_keys(page, found)
-        if "sentences" in self._families:
-            keys += of_core.longest[: p.sentence_keys]
-        if "shingles" in self._families:
-            # The text around the article may have the smallest hashes, and differs from site to site. But the article
-            # may have been found differently too, so both give keys.
-            keys += of_core.keys
-            keys += of_all.keys if is_partial else []
+        about = normalize(" ".join((*page.keywords, page.description)), simplified=p.simplified)
+        keys = self._core_key("title", found.title_core) + self._core_key("about", core_words(about, CORE_WORDS))
+        # The text around the article may have the smallest hashes, and differs from site to site. But the article
+        # may have been found differently too, so both give keys.
+        keys += of_core.longest[: p.sentence_keys] + of_core.keys + (of_all.keys if is_partial else [])
         return Fingerprint(
             tuple(dict.fromkeys(keys)),
             packed,
@@ -111,13 +106,6 @@ class Cascade(Method):
         """Return all judged sentences; all quoted text counts as one, as equal answers to two messages differ."""
         quotes = [self.hashes.short(found.quotes)] if found.quotes else []
         return frozenset([*quotes, *found.all.own.line_hashes().tolist()][:255])
-
-    def _about_keys(self, page: Page, found: Views) -> list[int]:
-        families = self._families
-        about = (*(page.keywords if "keywords" in families else ()), page.description * ("description" in families))
-        text = normalize(" ".join(about), simplified=self.parameters.simplified)
-        keys = self._core_key("title", found.title_core) if "title" in families else []
-        return keys + self._core_key("about", core_words(text, CORE_WORDS))
 
     def _core_key(self, family: str, core: list[str]) -> list[int]:
         """Return the key of the core words; a single word says too little."""

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
-from scrapy_neardup.methods.base import Parameters, decides, names, number, option, whole
+from scrapy_neardup.methods.base import Parameters, decides, number, option, whole
 
 #: Weights for two pages of a catalogue. They are copies if they are nearly equal (0.92 = ``base`` + ``by_site``) and
 #: each has the words of the other's title. Products of a family share their description, and differ by a name and a few
 #: numbers.
 CATALOGUE_WEIGHTS: Mapping[str, float] = {"by_site": 0.4, "by_gone": 0.5, "by_reworded": 0.0}
-_FAMILIES = "title", "keywords", "description", "sentences", "shingles"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +24,6 @@ class CascadeParameters(Parameters):
 
     method: ClassVar[str] = "cascade"
 
-    #: The parts of a page with keys: some of ``title``, ``keywords``, ``description``, ``sentences``, ``shingles``.
-    keys: str = names(",".join(_FAMILIES), *_FAMILIES)
     #: The number of longest sentences of the body that are keys.
     sentence_keys: int = whole(2, 1, 64)
     #: The fewest letters of a sentence.

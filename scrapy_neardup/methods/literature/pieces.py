@@ -59,7 +59,6 @@ class NSHash(PublishedMethod):
     name = "nshash"
     parameters_type = NSHashParameters
     parameters: NSHashParameters
-    threshold = "equal"
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
         """The hashes are the keys and the signature, 8 bytes each."""
@@ -116,7 +115,6 @@ class Segments(PublishedMethod):
     name = "segments"
     parameters_type = SegmentsParameters
     parameters: SegmentsParameters
-    threshold = "equal"
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
         """The hashes are the keys and the signature, 8 bytes each."""
@@ -201,7 +199,6 @@ class Punctuation(PublishedMethod):
     name = "punctuation"
     parameters_type = PunctuationParameters
     parameters: PunctuationParameters
-    threshold = "threshold"
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
         """The hashes are the keys; the signature has title and pieces, 8 bytes each, 0 for a missing one.

@@ -77,7 +77,6 @@ class Shingle(ShingleSetMethod):
     name = "shingle"
     parameters_type = ShingleParameters
     parameters: ShingleParameters
-    threshold = "similarity"
 
     def sketch(self, hashes: npt.NDArray[np.uint64]) -> tuple[Sequence[int], bytes]:
         """The smallest hashes are the keys; the signature has the upper halves of all, ascending, 4 bytes each."""
@@ -132,7 +131,6 @@ class MinHash(ShingleSetMethod):
     name = "minhash"
     parameters_type = MinHashParameters
     parameters: MinHashParameters
-    threshold = "similarity"
 
     def sketch(self, hashes: npt.NDArray[np.uint64]) -> tuple[Sequence[int], bytes]:
         """The keys are the hashes of the bands; the signature has the lower 16 bits of every minimum."""
@@ -184,7 +182,6 @@ class SuperShingle(ShingleSetMethod):
     name = "supershingle"
     parameters_type = SuperShingleParameters
     parameters: SuperShingleParameters
-    threshold = "equal"
 
     def sketch(self, hashes: npt.NDArray[np.uint64]) -> tuple[Sequence[int], bytes]:
         """The super-shingles are the keys and, in order, the signature: 8 bytes each."""

@@ -57,7 +57,6 @@ class TermProfile(PublishedMethod):
     name = "term_profile"
     parameters_type = TermProfileParameters
     parameters: TermProfileParameters
-    threshold = "percentage"
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
         """The hash is the key and, in 8 bytes, the signature; nothing if no word is left."""
@@ -110,7 +109,6 @@ class IDFTerms(PublishedMethod):
     name = "idf_terms"
     parameters_type = IDFTermsParameters
     parameters: IDFTermsParameters
-    threshold = "share"
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
         """The 32-bit hash is the key; the signature is hash and BLAKE2b of the string, 4 and 16 bytes.
@@ -175,7 +173,6 @@ class IMatch(PublishedMethod):
     name = "imatch"
     parameters_type = IMatchParameters
     parameters: IMatchParameters
-    threshold = "lexicons"
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
         """The signatures are the keys: 8 bytes for each lexicon, zeros for too few terms.
@@ -274,7 +271,6 @@ class Keywords(PublishedMethod):
     name = "keywords"
     parameters_type = KeywordsParameters
     parameters: KeywordsParameters
-    threshold = "n"
     #: If weights decide, many pages have the same keywords, and all must be compared.
     common = 1024
     candidates = 1024

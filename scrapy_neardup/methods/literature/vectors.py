@@ -17,12 +17,7 @@ from scrapy_neardup.hashing.classic import CLASSIC, classic_hash
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.hashing.projections import sign_bits
 from scrapy_neardup.methods.base import Parameters, choice, decides, file, number, whole
-from scrapy_neardup.methods.literature.base import (
-    Agreement,
-    PublishedMethod,
-    Text,
-    word_counts,
-)
+from scrapy_neardup.methods.literature.base import Agreement, PublishedMethod, Text, word_counts
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.lexicon import read_lexicon, read_stop_words
 from scrapy_neardup.text.shingles import shingles
@@ -90,7 +85,6 @@ class SimHash(PublishedMethod):
     name = "simhash"
     parameters_type = SimHashParameters
     parameters: SimHashParameters
-    threshold = "distance"
     #: A block alone says little: many fingerprints share one, and all must be compared.
     common = 1024
     candidates = 4096
@@ -195,7 +189,6 @@ class RandomProjection(PublishedMethod):
     name = "random_projection"
     parameters_type = RandomProjectionParameters
     parameters: RandomProjectionParameters
-    threshold = "similarity"
     #: A key alone says little: many pages share one, and all must be compared.
     common = 1024
     candidates = 4096
@@ -273,7 +266,6 @@ class Cosine(PublishedMethod):
     name = "cosine"
     parameters_type = CosineParameters
     parameters: CosineParameters
-    threshold = "similarity"
     #: Every key counts, and every candidate is compared.
     common = 1_000_000
     candidates = 1_000_000

@@ -1,1 +1,0 @@
-"""What a coverage-guided fuzzer drives; nothing here runs without one."""
