@@ -29,7 +29,7 @@ from scrapy_neardup.batch.counts import (
     numbers_of_forms,
     numbers_on_sites,
 )
-from scrapy_neardup.batch.pages import decode, stored_pages
+from scrapy_neardup.batch.pages import PAGES, decode, stored_pages
 from scrapy_neardup.batch.rows import Asked, Topic, is_first, make_rows, signed, sorted_set, unsigned
 from scrapy_neardup.batch.runs import JUDGED, ArchivePart, BatchOptions
 from scrapy_neardup.errors import AnyReason
@@ -83,7 +83,7 @@ class PartPages:
 
     def __init__(self, options: BatchOptions, part: ArchivePart) -> None:
         self._hashes = hashes = options.make_method().hashes
-        table = pa.Table.from_batches(part.batches(self._COLUMNS))
+        table = pa.Table.from_batches(part.batches(self._COLUMNS), pa.schema(map(PAGES.field, self._COLUMNS)))
         columns = {name: table[name].combine_chunks() for name in self._COLUMNS}
         self.ranks: npt.NDArray[np.int64] = columns["rank"].to_numpy()
         self._urls, self._sketches, self._own = columns["url"], columns["sketch"], columns["own"]
