@@ -14,7 +14,6 @@ from scrapy_neardup.cli.opening import describe_missing, snapshot_state
 from scrapy_neardup.cli.output import as_json, format_count, format_data, present, progress, to_line, warn, write
 from scrapy_neardup.inspect import as_data, utc_time
 from scrapy_neardup.inspect.pages import Dropped, RelatedPage, StatePage, inspect_pages, list_dropped
-from scrapy_neardup.inspect.sources import near_urls
 from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance.scan import statistics
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
@@ -31,7 +30,7 @@ from scrapy_neardup.settings import Config
 output:
   The verdict and its evidence as recorded when the page was judged. For a page that passed also its near miss: the page
   that it was nearly a copy of, and why it passed. To compare it with another page: scrapy neardup compare. If a URL is
-  not in the state, the command lists known URLs that differ only in spelling, and the exit code is 1.
+  not in the state, the exit code is 1.
 
 examples:
   scrapy neardup explain https://a.example/ferry
@@ -44,19 +43,15 @@ def explain_command(arguments: argparse.Namespace, config: Config) -> int:
     with snapshot_state(arguments.store, config) as store:
         records = [record for url in urls if (record := store.find(url)) is not None]
         found = {one.url: one for one in inspect_pages(store, records, arguments.limit, progress)}
-        near = {url: near_urls(store, url) for url in urls if url not in found}
         data = {
             "store": store.location,
             "as_of": utc_time(store.as_of),
             "in_use": store.is_held,
-            "pages": [found.get(url) or {"url": url, "found": False, "near": near[url]} for url in urls],
+            "pages": [found.get(url) or {"url": url, "found": False} for url in urls],
         }
-        text = [
-            _describe(found[url]) if url in found else f"{describe_missing(url, near[url], store.location)}\n"
-            for url in urls
-        ]
+        text = [_describe(found[url]) if url in found else f"{describe_missing(url, store)}\n" for url in urls]
     present(arguments, data, text)
-    return 1 if near else 0
+    return 0 if len(found) == len(urls) else 1
 
 
 def _describe(page: StatePage) -> str:
