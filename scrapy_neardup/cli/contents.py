@@ -6,7 +6,6 @@ import argparse
 from collections import Counter
 from dataclasses import asdict
 from datetime import datetime, timezone
-from typing import Any
 
 from scrapy_neardup.ages import parse_time
 from scrapy_neardup.cli.command import JSON, JSON_LINES, STATE, command, flag, number, option
@@ -77,13 +76,6 @@ def _member_line(page: RelatedPage) -> str:
     return f"{page.first_seen} {copy} {to_line(page.url)}{title}{judged}"
 
 
-#: Numbers of pages in the statistics.
-_COUNTS = (
-    *("pages", "originals", "copies", "rows", "unjudged", "unsealed"),
-    *("variants", "better", "copies_without_original"),
-)
-
-
 @command(
     *STATE,
     JSON,
@@ -116,22 +108,12 @@ def stats_command(arguments: argparse.Namespace, config: Config) -> int:
             "decisions": decisions_of(store),
         }
     hidden = ("backend", "recipe", "decisions")
-    present(arguments, data, format_data({**_with_shares(data), "method": store.recipe.get("method")}, *hidden))
+    present(
+        arguments,
+        data,
+        format_data({**data, "pages": f"{found.pages:,}", "method": store.recipe.get("method")}, *hidden),
+    )
     return 0
-
-
-def _with_shares(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the data with the share of all pages behind each number of pages, and of each site's behind its copies."""
-
-    def share(many: int, pages: int) -> str:
-        return f"{many:,}, {many / max(pages, 1):.1%}"
-
-    counted = {name: share(data[name], data["pages"]) for name in _COUNTS if data[name] or name == "pages"}
-    for name in ("kinds", "originals_like_others"):
-        counted[name] = "\n".join(f"{kind}: {share(many, data['pages'])}" for kind, many in data[name].items())
-    top = [{**as_data(one), "copies": share(one.copies, one.pages)} for one in data["top_sites"]]
-    drops = [{**one, "drops": share(one["drops"], one["pages"])} for one in data["dropped_sites"]]
-    return {**data, **counted, "top_sites": top, "dropped_sites": drops}
 
 
 @command(

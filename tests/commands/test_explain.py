@@ -79,7 +79,7 @@ def test_the_newest_pages_of_a_large_group_are_listed(state: str, invoke: Invoke
 def test_copies_of_a_forgotten_original_are_counted(sqlite: str, invoke: Invoke) -> None:
     forget(sqlite, PEAR)
     said = invoke("stats", "--store", sqlite).out
-    assert re.search(r"^copies without original +2, 28\.6%\ngroups +1\nlargest group +2$", said, re.MULTILINE)
+    assert re.search(r"^copies without original +2\ngroups +1\nlargest group +2$", said, re.MULTILINE)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -88,7 +88,7 @@ def test_an_empty_state_has_statistics(tmp_path: Path, invoke: Invoke, kind: str
     with open_state(state):
         pass
     said = invoke("stats", "--store", state).out
-    assert re.search(r"^pages +0, 0\.0%$", said, re.MULTILINE)
+    assert re.search(r"^pages +0$", said, re.MULTILINE)
     assert "first seen" not in said
     found = invoke("stats", "--store", state, "--json").data
     assert [found[name] for name in ("pages", "groups", "largest_group", "sites", "top_sites")] == [0, 0, 0, 0, []]
