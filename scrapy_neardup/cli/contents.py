@@ -191,6 +191,6 @@ def _format_drop(one: Dropped) -> str:
     title = f'    "{to_line(one.title)}"\n' if one.title else ""
     original = to_line(one.original) if one.original else "a page that is no longer in the state"
     return (
-        f"{one.when}  {one.kind or 'copy'} {one.similarity:.2f}  {to_line(one.url or '')}{judged}\n"
+        f"{one.when}  {one.kind or 'copy'} {one.similarity:.2f}  {to_line(one.url)}{judged}\n"
         f"{title}    for {original}\n"
     )

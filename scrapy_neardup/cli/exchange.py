@@ -17,13 +17,13 @@ from scrapy_neardup.cli.opening import (
     snapshot_state,
 )
 from scrapy_neardup.cli.output import format_count, format_counts, present, progress, warn, write
+from scrapy_neardup.errors import StoreMismatch
 from scrapy_neardup.judge.recipes import decisions_of, method_of
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.copying import export
 from scrapy_neardup.maintenance.merge import merge
 from scrapy_neardup.maintenance.source import OpenState, check_recipes
 from scrapy_neardup.methods import Method
-from scrapy_neardup.report.words import format_size
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import PARAMETERS, is_method_of
@@ -44,15 +44,13 @@ examples:
 """,
 )
 def export_command(arguments: argparse.Namespace, config: Config) -> int:
-    """Make the copy, and print its size."""
-    kind, place = locate_new_state(arguments.output)
+    """Make the copy, and print the number of its pages."""
+    target = locate_new_state(arguments.output)
     with snapshot_state(arguments.store, config) as store:
-        pages = export(store, (kind, place), progress)
+        pages = export(store, target, progress)
         unsealed = store.pages - pages
-    with snapshot_state(kind.url(place), config) as copy:
-        size = format_size(copy.size())
     left_out = f"; {unsealed:,} unsealed, left out" if unsealed else ""
-    write(f"{place}: {format_count(pages, 'page')} in {size}{left_out}\n")
+    write(f"{target[1]}: {format_count(pages, 'page')}{left_out}\n")
     return 0
 
 
@@ -76,17 +74,18 @@ examples:
 def merge_command(arguments: argparse.Namespace, config: Config) -> int:
     """Merge, and print what became of the pages of each source."""
     url = arguments.store or only_state(config)
-    kind, place = locate_state(url)
+    locate_state(url)  # raises if no state can be there
     names = [name if "://" in name else SQLite.url(os.path.realpath(name)) for name in arguments.sources]
     with ExitStack() as stack:
         opened = (open_or_make_state(find_state(name, config), None, config.secret) for name in names)
         sources = [OpenState(stack.enter_context(one)) for one in opened]
-        recipe, secret = None, config.secret
-        if not kind.exists(place):
-            recipe, secret = sources[0].recipe, sources[0].secret or secret
-            check_recipes(sources, recipe, STORE)
-        store = stack.enter_context(open_or_make_state(url, recipe, secret))
-        check_recipes(sources, store.recipe, STORE)
+        check_recipes(sources, sources[0].recipe, STORE)
+        try:  # a merge that was killed may have left a state without a recipe
+            store = stack.enter_context(open_or_make_state(url, sources[0].recipe, sources[0].secret))
+        except StoreMismatch:
+            with open_or_make_state(url, None, config.secret) as other:
+                check_recipes(sources, other.recipe, STORE)
+            raise
         method = state_method(store, config.make_method())
         if method is None and (store.pages or len(sources) > 1):
             warn(

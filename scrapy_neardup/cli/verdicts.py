@@ -38,7 +38,7 @@ _SHOWN = 20
     option("--from FILE", "the pages in the field url of a file of records", dest="file"),
     flag("--last", "all pages that the last crawl dropped as copies, without those that have a manual verdict"),
     option("--site SITE", "with --last: only this host and its subdomains"),
-    flag("--remove", "remove the manual verdicts on these pages"),
+    flag("--remove", "remove the manual verdicts on these pages, also those of 'copy'"),
     *STATE,
     JSON,
     examples="""\
@@ -64,7 +64,7 @@ def keep_command(arguments: argparse.Namespace, config: Config) -> int:
         if arguments.last:
             last = max((crawl.generation for crawl in CRAWLS.read(store)), default=0)
             dropped = list_dropped(store, Counter(), last, site=arguments.site) if last else ()
-            urls += [one.url for one in dropped if one.url and one.judged is None]
+            urls += [one.url for one in dropped if one.judged is None]
         urls = list(dict.fromkeys(urls))
         if arguments.remove:
             return _remove_verdicts(arguments, store, urls)
@@ -116,28 +116,22 @@ def _remove_verdicts(arguments: argparse.Namespace, store: PageStore, urls: list
 
 @command(
     option("url URL", "the copy, by its URL as crawled"),
-    option("original ORIGINAL", "its original, by its URL as crawled", nargs="?"),
-    flag("--remove", "remove the manual verdict on the page"),
+    option("original ORIGINAL", "its original, by its URL as crawled"),
     *STATE,
     JSON,
     examples="""\
 effect:
   When the page comes again with enough text, it counts as a copy of the other page, or of that page's original. This
-  holds as long as the state knows the other page. What was delivered before stays.
+  holds as long as the state knows the other page. What was delivered before stays. 'keep --remove' undoes it.
 
 examples:
   scrapy neardup copy https://b.example/the-ferry-again https://a.example/ferry
-  scrapy neardup copy --remove https://b.example/the-ferry-again
 """,
 )
 def copy_command(arguments: argparse.Namespace, config: Config) -> int:
-    """Write the manual verdict, or remove it; raises NearDupError if the page cannot be a copy of the other."""
-    if arguments.remove == (arguments.original is not None):
-        raise SettingsError("Name the copy and its original: copy URL ORIGINAL. To undo it: copy --remove URL.")
+    """Write the manual verdict; raises NearDupError if the page cannot be a copy of the other."""
     url: str = arguments.url
     with open_state(arguments.store, config) as store:
-        if arguments.remove:
-            return _remove_verdicts(arguments, store, [url])
         original = _find_original(store, url, arguments.original)
         is_known = store.find(url) is not None
         write_manual_verdicts(store, ManualVerdict(url, ManualKind.COPY, arguments.original, int(time.time())))
@@ -156,7 +150,7 @@ def _find_original(store: PageStore, url: str, other: str) -> Record:
     verdict = find_manual_verdict(store, other)
     if verdict is not None and verdict.kind is ManualKind.COPY and verdict.other == url:
         raise NearDupError(
-            f"{to_line(other)} is marked as a copy of {to_line(url)}. Undo that first: scrapy neardup copy --remove "
+            f"{to_line(other)} is marked as a copy of {to_line(url)}. Undo that first: scrapy neardup keep --remove "
             f"{to_line(other)}"
         )
     original = original_at(store, other, url)

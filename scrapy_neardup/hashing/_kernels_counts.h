@@ -51,19 +51,14 @@ static Py_ssize_t slot_of(const Counted *table, uint32_t sentence)
     return -1;
 }
 
-static int ones_of(uint32_t bits)
-{
-    int count = 0;
-    for (; bits; bits &= bits - 1)
-        count++;
-    return count;
-}
-
 /* The number of sites of a sentence, with its repeats that of pages. */
 static Py_ssize_t stood_on(const Counted *table, uint32_t sentence, int with_repeats)
 {
-    Py_ssize_t slot = slot_of(table, sentence);
-    return slot < 0 ? 0 : ones_of(table->sites[slot]) + (with_repeats ? table->repeats[slot] : 0);
+    Py_ssize_t slot = slot_of(table, sentence), count = slot >= 0 && with_repeats ? table->repeats[slot] : 0;
+    uint32_t sites = slot >= 0 ? table->sites[slot] : 0;
+    for (; sites; sites &= sites - 1)
+        count++;
+    return count;
 }
 
 /* A site: the hash of its name, and what numbers are hashed with. */

@@ -133,7 +133,7 @@ static int hash_lines(Cut *cut, const Key *key)
     return bytes != NULL;
 }
 
-/* Table of characters, text in its normal spelling, secret. */
+/* Table of characters, text, secret, whether the text is in its normal spelling; None if it is not, and not plain. */
 KERNEL(cut_text)
 {
     Key key;
@@ -141,14 +141,15 @@ KERNEL(cut_text)
     Table *table;
     Cut *cut;
     PyObject *capsule = NULL;
-    if (!PyArg_ParseTuple(args, "O&O&O&", as_table, &table, as_text, &points, as_key, &key))
+    int is_normal;
+    if (!PyArg_ParseTuple(args, "O&O&O&p", as_table, &table, as_text, &points, as_key, &key, &is_normal))
         return NULL;
-    if (knows_all(table, &points))
+    if ((is_normal || fold(table, &points)) && knows_all(table, &points))
         capsule = make_cut(&cut, points.at, points.count, LINES);
     release(&points);
     if (capsule && !(cut_lines_of(cut, table) && hash_lines(cut, &key)))
         Py_CLEAR(capsule);
-    return describe(capsule, cut);
+    return or_none(describe(capsule, cut));
 }
 
 KERNEL(cut_without)
@@ -175,11 +176,9 @@ KERNEL(cut_without)
         left->lines[left->count++].end = end + length;
     }
     PyMem_Free(halves);
-    if (capsule && left->count == cut->count) {
-        Py_DECREF(capsule);
-        return Py_NewRef(Py_None);
-    }
-    return describe(capsule, left);
+    if (capsule && left->count == cut->count)
+        Py_CLEAR(capsule);
+    return or_none(describe(capsule, left));
 }
 
 /* ---- strings and hashes ------------------------------------------------------------------------------------------ */
@@ -301,50 +300,44 @@ static PyObject *numbers_of(const Cut *cut, const Grams *grams, Py_ssize_t most)
     return PyBytes_FromStringAndSize(packed, count ? at - packed : 0);
 }
 
-/* See ``SketchForm``. */
-typedef struct {
-    Py_ssize_t n, bins, bits, key_n, key_n_spaced, keys, at_least, longest, numbers, first, last;
-} Form;
-
-static int is_within(Py_ssize_t number, Py_ssize_t least, Py_ssize_t most)
-{
-    return least <= number && number <= most;
-}
+/* The numbers of a ``SketchForm``, and their bounds. */
+enum { N, BINS, BITS, KEY_N, KEY_N_SPACED, KEYS, AT_LEAST, LONGEST, NUMBERS, FIRST, LAST, FORM };
+#define ANY PY_SSIZE_T_MAX
+static const Py_ssize_t LEAST[FORM] = {1, 8, 1, 1, 1, 1, 0, 1, 0, 0, 0};
+static const Py_ssize_t MOST[FORM] = {ANY, MOST_BINS,    8,            ANY,       ANY,      MOST_KEYS,
+                                      ANY, MOST_LONGEST, MOST_IN_TEXT, MOST_ENDS, MOST_ENDS};
 
 /* 0 with an error. */
-static int is_valid(const Form *form)
+static int is_valid(const Py_ssize_t form[FORM])
 {
-    return is_so(form->n > 0 && is_within(form->bins, 8, MOST_BINS) && !(form->bins & (form->bins - 1)) &&
-                     is_within(form->bits, 1, 8) && !(form->bits & (form->bits - 1)) && form->key_n > 0 &&
-                     form->key_n_spaced > 0 && is_within(form->keys, 1, MOST_KEYS) && form->at_least >= 0 &&
-                     is_within(form->longest, 1, MOST_LONGEST) && is_within(form->numbers, 0, MOST_IN_TEXT) &&
-                     is_within(form->first, 0, MOST_ENDS) && is_within(form->last, 0, MOST_ENDS),
-                 PyExc_ValueError, "a number of the form is out of its range");
+    int i, is_right = !(form[BINS] & (form[BINS] - 1)) && !(form[BITS] & (form[BITS] - 1));
+    for (i = 0; i < FORM; i++)
+        is_right &= LEAST[i] <= form[i] && form[i] <= MOST[i];
+    return is_so(is_right, PyExc_ValueError, "a number of the form is out of its range");
 }
 
 KERNEL(cut_sketch)
 {
     Grams grams;
     Cut *cut;
-    Form form;
-    Py_ssize_t i, all, unspaced = 0, count = 0;
+    Py_ssize_t form[FORM], i, all, unspaced = 0, count = 0;
     PyObject *sketch, *keys, *longest, *numbers, *ends;
-    if (!PyArg_ParseTuple(args, "O&KK(nnnnnnnnnnn)", as_cut, &cut, &grams.offset, &grams.base, &form.n, &form.bins,
-                          &form.bits, &form.key_n, &form.key_n_spaced, &form.keys, &form.at_least, &form.longest,
-                          &form.numbers, &form.first, &form.last) ||
-        !is_valid(&form) || !begin_grams(&grams, cut->letters, all = all_letters(cut)))
+    if (!PyArg_ParseTuple(args, "O&KK(nnnnnnnnnnn)", as_cut, &cut, &grams.offset, &grams.base, &form[N], &form[BINS],
+                          &form[BITS], &form[KEY_N], &form[KEY_N_SPACED], &form[KEYS], &form[AT_LEAST], &form[LONGEST],
+                          &form[NUMBERS], &form[FIRST], &form[LAST]) ||
+        !is_valid(form) || !begin_grams(&grams, cut->letters, all = all_letters(cut)))
         return NULL;
     for (i = 0; i < cut->count; i++)
         unspaced += cut->lines[i].unspaced;
-    hash_n_grams(&grams, form.n);
-    sketch = sketch_of(&grams, form.bins, form.bits);
+    hash_n_grams(&grams, form[N]);
+    sketch = sketch_of(&grams, form[BINS], form[BITS]);
     count = different(&grams);
     /* a fiftieth of letters without spaces: see ``has_unspaced`` */
-    hash_n_grams(&grams, unspaced && 50 * unspaced >= all ? form.key_n : form.key_n_spaced);
-    keys = smallest_of(&grams, form.keys);
-    longest = longest_of(cut, form.at_least, form.longest);
-    numbers = numbers_of(cut, &grams, form.numbers);
-    ends = ends_of(cut, form.first, form.last);
+    hash_n_grams(&grams, unspaced && 50 * unspaced >= all ? form[KEY_N] : form[KEY_N_SPACED]);
+    keys = smallest_of(&grams, form[KEYS]);
+    longest = longest_of(cut, form[AT_LEAST], form[LONGEST]);
+    numbers = numbers_of(cut, &grams, form[NUMBERS]);
+    ends = ends_of(cut, form[FIRST], form[LAST]);
     PyMem_Free(grams.sums);
     if (count < 0)
         Py_CLEAR(ends);

@@ -71,30 +71,40 @@ static int knows_all(Table *table, const Points *points)
     return 1;
 }
 
-/* The normal spelling of a text, without invisible characters, if all of it is plain; else None. */
+/* Brings a text into its normal spelling, without invisible characters; 0 if not all of it is plain, or with an error. */
+static int fold(Table *table, Points *points)
+{
+    Py_ssize_t i, count = 0;
+    for (i = 0; i < points->count && KNOWS(table, points->at[i]); i++) {
+        uint32_t entry = ENTRY(table, points->at[i]);
+        if (entry & PLAIN)
+            points->at[count++] = points->at[i] ^ (entry & FOLDED);
+        else if (!(entry & IGNORED))
+            break;
+    }
+    if (i < points->count)
+        return 0;
+    points->count = count;
+    return 1;
+}
+
+/* What was found; without an error None if that is nothing. */
+static PyObject *or_none(PyObject *found)
+{
+    return found || PyErr_Occurred() ? found : Py_NewRef(Py_None);
+}
+
 KERNEL(folded)
 {
     Points points;
     Table *table;
-    PyObject *text, *found;
-    Py_ssize_t i, count = 0;
-    int is_same = 1;
-    if (!PyArg_ParseTuple(args, "O&O", as_table, &table, &text) || !points_of(text, &points))
+    PyObject *found = NULL;
+    if (!PyArg_ParseTuple(args, "O&O&", as_table, &table, as_text, &points))
         return NULL;
-    for (i = 0; i < points.count && KNOWS(table, points.at[i]); i++) {
-        uint32_t entry = ENTRY(table, points.at[i]);
-        if (!(entry & (PLAIN | IGNORED)))
-            break;
-        is_same &= (entry & (PLAIN | FOLDED)) == PLAIN;
-        if (entry & PLAIN)
-            points.at[count++] = points.at[i] ^ (entry & FOLDED);
-    }
-    if (i < points.count)
-        found = PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-    else
-        found = is_same ? Py_NewRef(text) : str_of(points.at, count);
+    if (fold(table, &points))
+        found = str_of(points.at, points.count);
     release(&points);
-    return found;
+    return or_none(found);
 }
 
 KERNEL(letters)

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 #: The version of the module for these files. Another one, left by an editable install, is not used.
-_VERSION = 27
+_VERSION = 28
 
 
 class Kernels(Protocol):
@@ -31,8 +31,8 @@ class Kernels(Protocol):
     def folded(self, known: Any, text: str, /) -> str | None: ...
     # ``normalize.letters``.
     def letters(self, known: Any, text: str, /) -> str: ...
-    # The sentences of a text in its normal spelling.
-    def cut_text(self, known: Any, text: str, secret: bytes, /) -> tuple[Any, int, int]: ...
+    # The sentences of a text, with ``normal`` one in its normal spelling; None if it takes more than this table.
+    def cut_text(self, known: Any, text: str, secret: bytes, normal: bool, /) -> tuple[Any, int, int] | None: ...
     # ``SegmentedText.without``; None if all lines stay.
     def cut_without(self, cut: Any, boilerplate: list[int], /) -> tuple[Any, int, int] | None: ...
     # The normalised sentences, one a line, or only their letters.

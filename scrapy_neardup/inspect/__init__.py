@@ -11,13 +11,10 @@ from typing import Any
 
 from scrapy_neardup.state.evidence import Evidence
 
-#: Metadata of a field that JSON leaves out.
-HIDDEN = {"hidden": True}
-
 
 def as_data(found: Any) -> dict[str, Any]:
     """Return the fields of a dataclass for JSON. It does not convert values that are dataclasses."""
-    return {one.name: getattr(found, one.name) for one in fields(found) if not one.metadata.get("hidden")}
+    return {one.name: getattr(found, one.name) for one in fields(found)}
 
 
 def utc_time(seconds: float) -> str | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from scrapy_neardup.inspect import HIDDEN, kind_and_title, utc_time
+from scrapy_neardup.inspect import kind_and_title, utc_time
 from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.manual_verdicts import ManualKind, find_manual_verdict
 from scrapy_neardup.maintenance.scan import Watch, of_host, unwatched
@@ -148,10 +148,10 @@ def _related(store: PageStore, record: Record) -> RelatedPage:
 class Dropped:
     """A dropped page as the state knows it now: its original, and the crawl that dropped it.
 
-    ``url``, ``original``, ``record``: None if the page was forgotten or rolled back. ``judged``: the manual verdict.
+    ``original``: None if it was forgotten. ``judged``: the manual verdict.
     """
 
-    url: str | None
+    url: str
     title: str | None
     original: str | None
     kind: str | None
@@ -160,28 +160,32 @@ class Dropped:
     crawl: str | None
     begun: str | None
     judged: str | None
-    drop: Drop = field(metadata=HIDDEN)
-    record: Record | None = field(metadata=HIDDEN)
-
-    @property
-    def came_since(self) -> bool:
-        """Whether a person kept the page, and it passed in a later crawl."""
-        record, is_kept = self.record, self.judged == ManualKind.KEEP.value
-        return is_kept and record is not None and record.original == record.id > self.drop.id
 
 
-def dropped(store: PageStore, generation: int = 0) -> Iterator[Dropped]:
-    """Yield the drops of a crawl in their order; without ``generation`` of all crawls.
+def list_dropped(
+    store: PageStore, unlisted: Counter[str], generation: int = 0, since: float = 0.0, site: str | None = None
+) -> Iterator[Dropped]:
+    """Yield the drops since a time, of one crawl or of all (0), of one host or of all.
 
-    Raises StoreDamaged.
+    ``unlisted`` counts drops that need no look: pages that were forgotten or rolled back, and pages that a person kept
+    and that came again. Raises StoreDamaged.
     """
+    is_wanted = of_host(site) if site is not None else None
     crawls = {crawl.generation: crawl.who for crawl in CRAWLS.read(store)}
-    for drop in _drops(store, generation):
-        record, original = _at(store, drop.page), _at(store, drop.original)
-        given = find_manual_verdict(store, record.url) if record is not None else None
+    for drop in drops_of(store, generation):
+        record = _at(store, drop.page)
+        if drop.id < since * 1e9 or (is_wanted is not None and not (record and is_wanted(record))):
+            continue
+        if record is None:
+            unlisted["forgotten since"] += 1
+            continue
+        given, original = find_manual_verdict(store, record.url), _at(store, drop.original)
+        if given is not None and given.kind is ManualKind.KEEP and record.original == record.id > drop.id:
+            unlisted["kept by hand and delivered since"] += 1
+            continue
         yield Dropped(
-            url=record.url if record else None,
-            title=kind_and_title(store.evidence(record.id))[1] if record else None,
+            url=record.url,
+            title=kind_and_title(store.evidence(record.id))[1],
             original=original.url if original else None,
             kind=drop.likeness or None,
             similarity=round(drop.similarity, 4),
@@ -189,37 +193,14 @@ def dropped(store: PageStore, generation: int = 0) -> Iterator[Dropped]:
             crawl=crawls.get(drop.generation),
             begun=utc_time(drop.generation / 1e9),
             judged=given.kind.value if given else None,
-            drop=drop,
-            record=record,
         )
-
-
-def list_dropped(
-    store: PageStore, unlisted: Counter[str], generation: int = 0, since: float = 0.0, site: str | None = None
-) -> Iterator[Dropped]:
-    """Yield the drops since a time of pages that can still be kept, perhaps of one host only; see ``dropped``.
-
-    ``unlisted`` counts the others by reason: forgotten pages, and pages that a person kept and that came again.
-    """
-    is_wanted = of_host(site) if site is not None else None
-    for one in dropped(store, generation):
-        if one.drop.id < since * 1e9:
-            continue
-        if one.record is None:
-            if is_wanted is None:
-                unlisted["forgotten since"] += 1
-        elif is_wanted is None or is_wanted(one.record):
-            if one.came_since:
-                unlisted["kept by hand and delivered since"] += 1
-            else:
-                yield one
 
 
 def originals_of(store: PageStore, records: Sequence[Record]) -> list[Record | None]:
     """Return the original of each record, or the original of its last drop; None if unknown."""
     last: dict[int, int] = {}
     if any(record.original == record.id for record in records):
-        last = {drop.page: drop.original for drop in _drops(store)}
+        last = {drop.page: drop.original for drop in drops_of(store)}
     return [
         store.record(record.original)
         if record.original != record.id
@@ -228,7 +209,8 @@ def originals_of(store: PageStore, records: Sequence[Record]) -> list[Record | N
     ]
 
 
-def _drops(store: PageStore, generation: int = 0) -> Iterator[Drop]:
+def drops_of(store: PageStore, generation: int = 0) -> Iterator[Drop]:
+    """Yield the drops of a crawl in their order; without ``generation`` of all crawls."""
     return store.unpacked(drops_prefix(generation) if generation else b"d", Drop.of_row)
 
 

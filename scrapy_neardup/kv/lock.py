@@ -75,7 +75,13 @@ class ScratchDirectory:
         try:
             self.path = Path(mkdtemp(prefix=prefix, dir=place.parent))
         except OSError:
-            self.path = Path(mkdtemp(prefix="neardup-look-"))
+            try:
+                self.path = Path(mkdtemp(prefix="neardup-look-"))
+            except OSError as error:
+                raise StoreError(
+                    f"The state at {place} cannot be copied for reading: {error}. Make room, or set TMPDIR to a folder "
+                    "with room."
+                ) from error
         self._lock = FileLock(self.path / "lock", timeout=0, thread_local=False)
         self._lock.acquire()
 

@@ -130,11 +130,13 @@ def segment(text: str, hashes: Keyed, *, simplified: bool = False) -> SegmentedT
     >>> found.sentences, found.lines
     (['船来了,我们走'], ['船来了我们走'])
     """
-    normalized = normalize(text, simplified=simplified)
     if (kernels := compiled.kernels) is not None:
-        cut = kernels.cut_text(known_characters(), normalized, hashes.secret)
+        known, secret = known_characters(), hashes.secret
+        cut = None if simplified else kernels.cut_text(known, text, secret, False)
+        cut = cut or kernels.cut_text(known, normalize(text, simplified=simplified), secret, True)
+        assert cut is not None
         return NativeText(kernels, cut, hashes)
-    found = sentences(normalized)
+    found = sentences(normalize(text, simplified=simplified))
     return SegmentedText(found, list(map(letters, found)), hashes)
 
 

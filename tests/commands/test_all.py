@@ -50,8 +50,6 @@ def test_no_state_is_made(command: str, tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("command", "arguments", "named"),
     [
-        ("copy", [PEAR], "copy URL ORIGINAL"),
-        ("copy", [PEAR, BREAD, "--remove"], "copy --remove URL"),
         ("dropped", ["--since", "yesterday"], "--since is 'yesterday'"),
         ("forget", [], "exactly one way"),
         ("forget", [PEAR, "--host", "a.example"], "exactly one way"),

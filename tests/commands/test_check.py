@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,7 @@ import pytest
 from scrapy_neardup.errors import SettingsError, StoreError, StoreMismatch
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
-from scrapy_neardup.state.layout import meta_key, pack_seen, record_key, url_key
+from scrapy_neardup.state.layout import meta_key, record_key
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
@@ -93,29 +91,6 @@ def test_a_damaged_state_is_reported_and_repaired_into_a_copy(
     assert (done.code, done.err, "is sound (pages: 8, " in done.out) == (0, "", True)
     assert state_files(tmp_path, tmp_path / f"state.{kind}") == before
     assert read_records((tmp_path / f"mended.{kind}").as_uri().replace("file", kind, 1)) == pages
-
-
-def test_lost_and_unsealed_pages_are_counted(sqlite: str, invoke: Invoke, tmp_path: Path) -> None:
-    with open_state(sqlite) as store:
-        store.kv.write(Changes({url_key("https://lost.example/", store.hashes): pack_seen(7, 7)}), sync=True)
-        text = "A text of the evening, long enough to be judged by itself."
-        judge_pages(store, [("https://evening.example/", "", text)], sealed=False)
-        files = tmp_path / "left"
-        files.mkdir()
-        for name, content in state_files(tmp_path, tmp_path / "state.sqlite").items():
-            (files / name).write_bytes(content)
-    left = sqlite.replace("/state.sqlite", "/left/state.sqlite")
-    found = invoke("check", "--store", left, "--repair", tmp_path / "new", "--json").data
-    assert [found[name] for name in ("known_lost", "pages_before", "unsealed")] == [1, 9, 1]
-
-
-def test_without_its_recipe_a_state_is_not_repaired(sqlite: str, tmp_path: Path) -> None:
-    with closing(sqlite3.connect(sqlite.partition("://")[2])) as db:
-        db.execute("DELETE FROM kv WHERE k = ?", (meta_key("recipe"),))
-        db.commit()
-    with pytest.raises(StoreError, match=r"The recipe of the state at .* cannot be read"):
-        run("check", "--store", sqlite, "--repair", tmp_path / "new")
-    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,12 @@ import pytest
 
 from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.kv.checked import CheckedStore
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
 from tests import methods
 from tests.build import page, story
@@ -116,6 +118,16 @@ def test_states_of_two_recipes_are_not_merged(tmp_path: Path, east: Path, west: 
     assert "--store" in said
     assert (content(east), content(other)) == before
     assert not (tmp_path / "new.sqlite").exists()
+    store = open_at(SQLite, str(tmp_path / "secret.sqlite"), CASCADE.recipe(), secret=Secret(b"another secret"))
+    store.close()
+    with pytest.raises(StoreMismatch, match=r"another secret.* give them the same NEARDUP_SECRET"):
+        run("merge", url(west), "--store", url(tmp_path / "secret.sqlite"))
+
+
+def test_a_merge_goes_on_where_it_was_killed_while_it_made_the_new_state(tmp_path: Path, east: Path) -> None:
+    CheckedStore(SQLite(new := str(tmp_path / "new.sqlite"))).close()  # it has no recipe yet
+    assert run("merge", east, "--store", url(Path(new))) == 0
+    assert {key for key in content(Path(new)) if key[:1] == b"r"} == {key for key in content(east) if key[:1] == b"r"}
 
 
 def test_a_damaged_state_or_another_file_is_not_merged(tmp_path: Path, east: Path, west: Path) -> None:

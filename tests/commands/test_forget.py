@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -10,7 +11,9 @@ import pytest
 
 from scrapy_neardup.ages import parse_time
 from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.verify import check
+from scrapy_neardup.state.layout import url_key
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from tests.build import (
@@ -141,6 +144,16 @@ def test_pages_last_seen_before_a_time_go(
     found = forget("--before", time, state=state)
     assert (set(found["urls"]), found["code"]) == (gone, 0)
     assert left(state) == ALL - gone
+
+
+def test_a_page_whose_original_or_url_row_is_gone_has_an_age_too(sqlite: str, forget: Forget) -> None:
+    with open_state(sqlite) as store:
+        set_last_seen(store, {EDITED: NOW - 10 * DAY})
+        store.forget([record.id for record in store.records() if record.url == PEAR])
+        old = Record(int(NOW - 20 * DAY) * 10**9, "https://old.example/", 1)
+        store.add(replace(old, original=old.id))
+        store.kv.write(Changes(deletes={url_key(old.url, store.hashes)}), sync=True)
+    assert set(forget("--before", "5d", state=sqlite)["urls"]) == {EDITED, old.url}
 
 
 def test_times_and_ages() -> None:

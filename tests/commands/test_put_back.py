@@ -58,7 +58,7 @@ def test_all_drops_of_the_last_crawl_are_kept_but_those_with_a_manual_verdict(sq
         assert run("keep", "--last", "--site", site, "--store", sqlite) == 0
     assert verdicts(sqlite) == {}
     assert run("copy", SAME, PEAR, "--store", sqlite) == 0
-    with pytest.raises(NearDupError, match=f"copy --remove {SAME}"):
+    with pytest.raises(NearDupError, match=f"keep --remove {SAME}"):
         run("copy", PEAR, SAME, "--store", sqlite)
     assert run("keep", "--last", "--site", "mirror.example", "--store", sqlite) == 0
     assert verdicts(sqlite) == {EDITED: (KEEP, PEAR), SAME: (COPY, PEAR)}

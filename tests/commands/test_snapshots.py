@@ -83,8 +83,7 @@ LINES = {
         "copy {PEAR} {EDITED} --store STATE",
         "copy {PEAR} {PEAR} --store STATE",
         "copy {PEAR} {LOST} --store STATE",
-        "copy --remove {EXCERPT} --store STATE",
-        "copy --remove {EXCERPT} --store STATE --json",
+        "keep --remove {EXCERPT} --store STATE",
     ],
     "judgements": [
         "judgements --store STATE",

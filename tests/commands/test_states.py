@@ -13,6 +13,7 @@ import pytest
 from scrapy_neardup.cli import contents
 from scrapy_neardup.errors import NearDupError, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.judge.recipes import decisions_of
+from scrapy_neardup.kv import lock as kv_lock
 from scrapy_neardup.maintenance import copying
 from scrapy_neardup.maintenance.scan import statistics
 from scrapy_neardup.state.evidence import Keep
@@ -79,7 +80,7 @@ def test_unsealed_pages_of_a_killed_crawl_are_named_and_stay(state: str, invoke:
 def test_an_export_holds_sealed_pages_only(state: str, at_work: PageStore, tmp_path: Path, invoke: Invoke) -> None:
     copies = tmp_path / "morning", tmp_path / "evening"
     said = invoke("export", "--store", state, "-o", copies[0]).out
-    assert re.search(r": 8 pages in [\d.]+ kB; 1 unsealed, left out\n", said)
+    assert said == f"{copies[0]}: 8 pages; 1 unsealed, left out\n"
     at_work.seal(*_crawl(at_work))
     assert "9 pages" in (said := invoke("export", "--store", state, "-o", copies[1]).out)
     assert "left out" not in said
@@ -139,6 +140,15 @@ def test_looking_keeps_no_crawl_from_beginning(state: str, monkeypatch: pytest.M
         assert run("forget", PEAR, "--store", state, "--dry-run") == 0  # of this process, which holds it
     finally:
         close_store(held)
+
+
+def test_without_room_for_a_copy_to_read_from_that_is_said(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(**_: Any) -> str:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    monkeypatch.setattr(kv_lock, "mkdtemp", full)
+    with pytest.raises(StoreError, match=r"cannot be copied for reading: .* Make room"):
+        run("stats", "--store", state)
 
 
 OLD = "visible prose and trafilatura 1.9 fast"

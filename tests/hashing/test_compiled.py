@@ -30,7 +30,8 @@ pytestmark = pytest.mark.skipif(compiled.kernels is None, reason="The compiled m
 
 KEYED = Keyed(bytes(range(32)))
 KNOWN: Any = compiled.kernels and characters.known_characters()
-CUT: Any = compiled.kernels and compiled.kernels.cut_text(KNOWN, "渡口。", KEYED.secret)[0]
+WHOLE: Any = compiled.kernels and compiled.kernels.cut_text(KNOWN, "渡口。", KEYED.secret, True)
+CUT: Any = WHOLE and WHOLE[0]
 LEXICON: Any = compiled.kernels and compiled.kernels.lexicon("渡口 1\n".encode(), b"", 1)
 #: A table of four buckets, each a block of its own.
 TABLE = bytearray(4 * (32 + 32 + 8 + 1 + 1))
@@ -276,7 +277,7 @@ RIGHT: dict[str, tuple[Any, ...]] = {
     "letters": (KNOWN, "text"),
     "lexicon": (b"word 1\n", b"word 1\n", 2),
     "words": (KNOWN, "text", LEXICON, True, 4, True),
-    "cut_text": (KNOWN, "text", KEYED.secret),
+    "cut_text": (KNOWN, "text", KEYED.secret, True),
     "cut_without": (CUT, [1]),
     "cut_strings": (CUT, False),
     "cut_hashes": (CUT, 1),
@@ -337,7 +338,7 @@ def test_an_error_while_characters_are_described_goes_through(kernels: Kernels) 
 
     for call in (
         lambda: kernels.letters(kernels.characters(fails), "渡口"),
-        lambda: kernels.cut_text(kernels.characters(fails), "渡口", KEYED.secret),
+        lambda: kernels.cut_text(kernels.characters(fails), "渡口", KEYED.secret, False),
     ):
         with pytest.raises(MemoryError):
             call()

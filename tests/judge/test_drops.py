@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.inspect.pages import Dropped, dropped
+from scrapy_neardup.inspect.pages import drops_of, list_dropped
 from scrapy_neardup.judge import drops
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.base import Changes
@@ -43,8 +44,9 @@ def crawl(store: PageStore) -> Detector:
     return make_detector(store, keep=Keep.EVIDENCE)
 
 
-def about(one: Dropped) -> tuple[str | None, str | None, str, str]:
-    return one.url, one.original, one.title or "", one.drop.likeness
+def about(store: PageStore, generation: int = 0) -> list[tuple[str, str | None, str | None, str | None]]:
+    listed = list_dropped(store, Counter(), generation)
+    return [(one.url, one.original, one.title, one.kind) for one in listed]
 
 
 def test_each_crawl_lists_its_drops_also_those_of_an_earlier_crawl(store: PageStore) -> None:
@@ -56,13 +58,14 @@ def test_each_crawl_lists_its_drops_also_those_of_an_earlier_crawl(store: PageSt
     assert kind(third, FIRST) is Kind.UNCHANGED
     expected = [(COPY.url, FIRST.url, COPY.title, "near")]
     for detector, found in ((first, expected), (second, expected), (third, [])):
-        assert [about(one) for one in dropped(store, detector.generation)] == found
-    assert [one.drop.generation for one in dropped(store)] == [first.generation, second.generation]
-    assert all(before <= one.drop.id / 1e9 <= time.time() and 0.8 < one.drop.similarity < 1 for one in dropped(store))
+        assert about(store, detector.generation) == found
+    drops = list(drops_of(store))
+    assert [one.generation for one in drops] == [first.generation, second.generation]
+    assert all(before <= one.id / 1e9 <= time.time() and 0.8 < one.similarity < 1 for one in drops)
     answer(first, replace(FIRST, text=SECOND.text))  # an original that is updated is named by its URL
-    assert [about(one)[:2] for one in dropped(store)] == [(COPY.url, FIRST.url)] * 2
+    assert about(store) == expected * 2
     store.forget([record.id for record in store.records()])
-    assert [about(one) for one in dropped(store)] == [(None, None, "", "near")] * 2
+    assert about(store) == []
     assert is_sound(store)
 
 
@@ -92,6 +95,6 @@ def test_the_oldest_of_too_many_go(store: PageStore, monkeypatch: pytest.MonkeyP
     for number, url in enumerate(urls):
         answer(other if number % 2 else one, Page(url, COPY.title, text=COPY.text, site=url))
         assert sum(1 for _ in store.rows(b"d")) <= 7 + 3
-    left = [found.record.url for found in dropped(store) if found.record]
+    left = [found.url for found in list_dropped(store, Counter())]
     assert left[-3:] == urls[-6::2][-3:], "of two crawls those of the later one stay longer"
     assert is_sound(store)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged
-from scrapy_neardup.inspect.pages import dropped
+from scrapy_neardup.inspect.pages import drops_of
 from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.kv.base import Changes
@@ -107,7 +107,7 @@ def write_whole(store: PageStore, name: str) -> Any:
 
 def read_all(store: PageStore, name: str) -> list[Any]:
     if name == "drop":
-        return [one.drop for one in dropped(store)]
+        return list(drops_of(store))
     return list(manual_verdicts(store) if name == "judgement" else TABLES[name][0].read(store))
 
 

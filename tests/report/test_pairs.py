@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_neardup.report.data import MarkedText, PagePair
 from scrapy_neardup.report.gather import gather
-from scrapy_neardup.report.pairs import PAIRS, SHOWN, PairCandidates
+from scrapy_neardup.report.pairs import PAIRS, SHOWN
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.text.marking import Mark, own_letters, sentence_letters
 from scrapy_neardup.untrusted import clean_text
@@ -201,16 +201,3 @@ def test_copies_are_compared_as_long_as_there_is_room_the_newest_first(monkeypat
     assert (without.texts, without.shared) == ((None, None), ("Both",))
     assert [one.texts[1] and whole(one.texts[1]) for one in others] == ["All swam to the bank."] * 2 + [None] * 4
     assert [one.shared for one in others] == [(), (), ("All swam to", "bank"), ("All swam to", "bank"), None, None]
-
-
-# Candidates.
-
-
-def test_candidates_are_the_least_similar_the_older_ones_first() -> None:
-    dice = random.Random(7)
-    found = [dice.choice([0.0, 0.25, 0.5, 0.75, 1.0]) for _ in range(40)]
-    candidates = PairCandidates(9)
-    for id, similarity in enumerate(found, 1):
-        candidates.add("near", similarity, id)
-    expected = [id for _, id in sorted((similarity, id) for id, similarity in enumerate(found, 1))]
-    assert candidates.ids()["near"] == expected[:9]

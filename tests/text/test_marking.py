@@ -6,14 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.text.marking import (
-    Mark,
-    Part,
-    mark_sentences,
-    own_letters,
-    sentence_letters,
-    truncate,
-)
+from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters, sentence_letters, truncate
 from scrapy_neardup.text.sentences import sentences
 
 CHINESE = "渡口开航了。“船是空的！”船长说；\n渡口开航了。"

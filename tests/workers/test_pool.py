@@ -250,11 +250,7 @@ def test_few_threads_make_few_workers_and_none_is_reported(monkeypatch: pytest.M
 
 @slow
 @pytest.mark.parametrize(
-    ("options", "python"),
-    [
-        (reading("tests.workers.users.not_there"), ""),
-        (READING, "/nowhere/python"),
-    ],
+    ("options", "python"), [(reading("tests.workers.users.not_there"), ""), (READING, "/nowhere/python")]
 )
 def test_a_worker_that_cannot_start_is_reported(
     options: ReadingOptions, python: str, monkeypatch: pytest.MonkeyPatch

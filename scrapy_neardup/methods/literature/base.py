@@ -97,12 +97,7 @@ class PublishedMethod(Method):
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
         known = struct.unpack_from(f">{_HEAD.unpack_from(old)[2]}I", old, _HEAD.size)
         return shared_sentences(
-            page.text,
-            self.hashes.shorts,
-            known,
-            _MIN_SENTENCE,
-            limit,
-            simplified=self.parameters.simplified,
+            page.text, self.hashes.shorts, known, _MIN_SENTENCE, limit, simplified=self.parameters.simplified
         )
 
 

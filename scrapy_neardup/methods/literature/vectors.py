@@ -17,12 +17,7 @@ from scrapy_neardup.hashing.classic import CLASSIC, classic_hash
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.hashing.projections import sign_bits
 from scrapy_neardup.methods.base import Parameters, choice, decides, file, number, whole
-from scrapy_neardup.methods.literature.base import (
-    Agreement,
-    PublishedMethod,
-    Text,
-    word_counts,
-)
+from scrapy_neardup.methods.literature.base import Agreement, PublishedMethod, Text, word_counts
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.lexicon import read_lexicon, read_stop_words
 from scrapy_neardup.text.shingles import shingles
