@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from enum import Enum
 from typing import Any, Final, Protocol
@@ -50,10 +50,6 @@ class Page:
     quotes: tuple[int, ...] = ()
     body: int = 0
     address: str = ""
-
-    def named(self, name: str) -> Page:
-        """Return the page under the name of its record; it keeps its own URL as address."""
-        return self if name == self.url else replace(self, url=name, address=self.url)
 
 
 class SiteCounts(Protocol):

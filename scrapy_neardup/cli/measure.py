@@ -16,12 +16,12 @@ from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import STDIN
 from scrapy_neardup.files.compression import find_file
 from scrapy_neardup.inspect import as_data
-from scrapy_neardup.lab.documents import DocumentReader, Spool, open_spool
+from scrapy_neardup.lab.documents import DocumentReader
 from scrapy_neardup.lab.evaluate import Score, evaluate
 from scrapy_neardup.lab.labels import Label, read_labels
-from scrapy_neardup.methods import METHODS, Method, make_method
+from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.methods.cascade.parameters import METHOD, PROFILES
-from scrapy_neardup.model import Page, Verdict
+from scrapy_neardup.model import Page
 from scrapy_neardup.settings import Config
 from scrapy_neardup.untrusted import one_line
 
@@ -60,11 +60,13 @@ def evaluate_command(arguments: argparse.Namespace, config: Config) -> int:
     folder = path if path.is_dir() else path.parent
     pairs = arguments.pairs or find_file(folder, "gold.jsonl") or folder / "gold.jsonl"
     name = path.resolve().name
-    with open_spool(_read_documents(config, path, arguments.id)) as documents:
-        labels = read_labels(pairs, documents.places, {name, folder.resolve().name})
-        if not labels:
-            raise SettingsError(f'No label is about {name}. Check "corpus" in the lines of the file.')
-        return _report(name, documents, labels, specs, arguments)
+    documents = list(_read_documents(config, path, arguments.id))
+    labels = read_labels(
+        pairs, {page.url: place for place, page in enumerate(documents)}, {name, folder.resolve().name}
+    )
+    if not labels:
+        raise SettingsError(f'No label is about {name}. Check "corpus" in the lines of the file.')
+    return _report(name, documents, labels, specs, arguments)
 
 
 def _read_documents(config: Config, path: Path, id_field: str) -> Iterator[Page]:
@@ -124,16 +126,19 @@ def parse_method(text: str) -> tuple[str, dict[str, Any]]:
     return name.strip(), parameters
 
 
-def _report(name: str, documents: Spool, labels: list[Label], specs: list[_Spec], arguments: argparse.Namespace) -> int:
+def _report(
+    name: str, documents: list[Page], labels: list[Label], specs: list[_Spec], arguments: argparse.Namespace
+) -> int:
     """Evaluate the methods, and print; return 1 if one failed. The error of the only method is raised."""
     rows, notes, failed = list[list[str]](), list[str](), 0
+    watch = partial(progress, total=len(documents))
     for text, method, parameters in specs:
         try:
-            score, wrong = _evaluate(documents, labels, make_method(method, parameters))
+            score = evaluate(make_method(method, parameters), documents, labels, watch)
             rows += _score_rows(text, score)
             if len(specs) == 1:
-                notes += _wrong_lines(wrong)
-            pairs = [{"a": one.a, "b": one.b, "drop": one.drop, "label": one.sort} for one in wrong]
+                notes += _wrong_lines(score.wrong)
+            pairs = [{"a": one.a, "b": one.b, "drop": one.drop, "label": one.sort} for one in score.wrong]
             found = {**as_data(score), "wrong": pairs}
         except NearDupError as error:
             if len(specs) == 1:
@@ -150,18 +155,6 @@ def _report(name: str, documents: Spool, labels: list[Label], specs: list[_Spec]
         table = format_table(columns, rows, words=2)
         write(f"{name}: {format_count(len(documents), 'document')}, {sure}\n\n{table}\n\n{''.join(notes)}")
     return failed
-
-
-def _evaluate(documents: Spool, labels: list[Label], method: Method) -> tuple[Score, list[Label]]:
-    """Return the score of a method, and the labelled pairs with a wrong verdict. Raises NearDupError."""
-    dropped = set[str]()
-
-    def note(page: Page, verdict: Verdict) -> None:
-        if verdict.is_copy:
-            dropped.add(page.url)
-
-    score = evaluate(method, documents, labels, progress=partial(progress, total=len(documents)), on_verdict=note)
-    return score, [one for one in labels if one.agrees(dropped=one.b in dropped) is False]
 
 
 def _score_rows(method: str, score: Score) -> Iterator[list[str]]:

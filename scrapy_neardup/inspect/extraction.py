@@ -20,19 +20,6 @@ from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters
 
-_MAIN = "trafilatura's main text has {held} of {letters} of the visible prose"
-#: Why a page was read in its way; see ``Reading.explain``.
-_READINGS = {
-    "extractor": "NEARDUP_EXTRACTOR gave {letters}, which are judged unchanged.",
-    "no_prose": "none of its {many} visible lines is prose.",
-    "no_text": "it shows no text.",
-    "no_main": "trafilatura finds no main text, so only the {letters} of visible prose are judged.",
-    "article": f"{_MAIN}, and is also judged on its own.",
-    "menu": f"{_MAIN}, but it is ignored: more than {{share}} of it are links, as in a menu.",
-    "too_few": f"{_MAIN}, so it is ignored: it would need {{least}} letters.",
-    "too_little": f"{_MAIN}, so it is ignored: it would need {{share}} of them.",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class ExtractedLine:
@@ -105,7 +92,7 @@ def inspect_extraction(
         canonical=page.canonical or None,
         site=page.site or None,
         reader=page.reader,
-        why=_describe_reading(found),
+        why=found.explain(),
         judged=not reason,
         reason=reason or None,
         letters=len(own_letters(page.text, simplified=simplified)),
@@ -129,15 +116,6 @@ def _read(served: PageResponse, config: Config) -> Reading:
             assert answer is not None
             raise answer
     return analyse(html, served.url, max_html=config.max_html, extractor=config.make_extractor())
-
-
-def _describe_reading(reading: Reading) -> str:
-    """Return why the page was read in this way."""
-    name, numbers = reading.explain()
-    shown = {key: f"{value:.0%}" if isinstance(value, float) else f"{value:,}" for key, value in numbers.items()}
-    if "letters" in numbers:
-        shown["letters"] += " letter" if numbers["letters"] == 1 else " letters"
-    return _READINGS[name].format(**shown)
 
 
 def _inspect_line(text: str, role: LineRole, count_pages: Callable[[str], int], simplified: bool) -> ExtractedLine:

@@ -350,8 +350,13 @@ class FileEngine(Engine):
         """Raise errors of the library or the system as a StoreError."""
         try:
             yield
-        except (self.library_error, self.closed_error, OSError) as error:
+        except self.errors as error:
             raise self.translated(error) from error
+
+    @property
+    def errors(self) -> tuple[type[Exception], ...]:
+        """Errors of the library and of the system."""
+        return self.library_error, self.closed_error, OSError
 
     def translated(self, error: Exception) -> StoreError:
         """Return the StoreError for an error of the library or the system."""

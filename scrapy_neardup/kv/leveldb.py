@@ -176,9 +176,9 @@ class LevelDB(FileEngine):
 
     def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
         get = self._db.get
-        try:  # several times a page: cheaper than the guard
+        try:  # here and in ``write``, for each page: cheaper than the guard
             return [get(key, verify_checksums=True) for key in keys]
-        except (self.library_error, self.closed_error, OSError) as error:
+        except self.errors as error:
             raise self.translated(error) from error
 
     def rows(self, low: bytes, high: bytes | None, *, reverse: bool = False) -> Iterator[Row]:
@@ -204,13 +204,15 @@ class LevelDB(FileEngine):
             )
         # A failed write may leave half a record in the log. LevelDB would append to it and not read past it later.
         self._has_failed = True
-        with self.guard():
+        try:
             batch = self._db.write_batch(sync=sync)
             for key in changes.deletes:
                 batch.delete(key)
             for key, value in changes.puts.items():
                 batch.put(key, value)
             batch.write()
+        except self.errors as error:
+            raise self.translated(error) from error
         self._has_failed = False
 
     def is_outside(self, error: BaseException) -> bool:

@@ -5,14 +5,9 @@ The name of a document is the ``url`` of its page, so no document updates anothe
 
 from __future__ import annotations
 
-import json
-import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import astuple
+from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
 
 from scrapy_neardup.errors import PageError
 from scrapy_neardup.files import STDIN, Entry, InputRecord, Skipped, find_format, read_input
@@ -76,32 +71,3 @@ class DocumentReader:
             if error.reason != "no_content" or not isinstance(entry.fields.get(self._source.fields.names["text"]), str):
                 raise
             return Page(name, site=site_of(self._source.fields.url(entry.fields)))
-
-
-class Spool:
-    """Documents in a temporary file, because a feed is read once. Lone surrogates become escapes."""
-
-    def __init__(self, file: IO[bytes], documents: Iterable[Page]) -> None:
-        """``file``: an empty one."""
-        self._file = file
-        #: Places of the documents by name.
-        self.places: dict[str, int] = {}
-        for page in documents:
-            self.places.setdefault(page.url, len(self.places))
-            file.write(json.dumps(astuple(page)).encode() + b"\n")
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    def __iter__(self) -> Iterator[Page]:
-        self._file.seek(0)
-        for line in self._file:
-            values: list[Any] = [tuple(value) if isinstance(value, list) else value for value in json.loads(line)]
-            yield Page(*values)
-
-
-@contextmanager
-def open_spool(documents: Iterable[Page]) -> Iterator[Spool]:
-    """Yield the documents from a file that is gone afterwards."""
-    with tempfile.TemporaryFile(prefix="neardup-") as file:
-        yield Spool(file, documents)

@@ -92,8 +92,8 @@ def compare_labels(labels: Iterable[Label], dropped: Set[str]) -> LabelScore:
 class Score:
     """One method on one corpus; ``parameters`` are those that differ from defaults.
 
-    ``by_label``: the agreement for each sort of pairs. ``ms_per_page``: CPU time of this process. ``bytes_per_page``:
-    size of the state per document, dropped ones too.
+    ``by_label``: the agreement for each sort of pairs. ``wrong``: the pairs with a wrong verdict. ``ms_per_page``: CPU
+    time of this process. ``bytes_per_page``: size of the state per document, dropped ones too.
     """
 
     method: str
@@ -101,6 +101,7 @@ class Score:
     documents: int
     agreement: LabelScore
     by_label: dict[str, LabelScore]
+    wrong: list[Label]
     ms_per_page: float
     bytes_per_page: float
 
@@ -109,15 +110,8 @@ class Score:
 Progress = Callable[[Iterable[Page]], Iterable[Page]]
 
 
-def evaluate(
-    method: Method,
-    documents: Iterable[Page],
-    labels: Iterable[Label],
-    *,
-    progress: Progress = iter,
-    on_verdict: Callable[[Page, Verdict], None] = lambda page, verdict: None,
-) -> Score:
-    """Return the score of a method; ``documents`` can be read twice.
+def evaluate(method: Method, documents: list[Page], labels: list[Label], progress: Progress = iter) -> Score:
+    """Return the score of a method.
 
     The method loads its word lists before the clock runs. Raises PageError if it cannot read most pages.
     """
@@ -141,9 +135,7 @@ def evaluate(
             pages += 1
             if verdict.is_copy:
                 dropped.add(page.url)
-            on_verdict(page, verdict)
         size = store.size()
-    labels = list(labels)
     sorts = sorted({one.sort for one in labels} - {""})
     return Score(
         method=method.name,
@@ -151,6 +143,7 @@ def evaluate(
         documents=pages,
         agreement=compare_labels(labels, dropped),
         by_label={sort: compare_labels([one for one in labels if one.sort == sort], dropped) for sort in sorts},
+        wrong=[one for one in labels if one.agrees(dropped=one.b in dropped) is False],
         ms_per_page=round(1e3 * seconds / max(1, pages), 3),
         bytes_per_page=round(size / max(1, pages), 1),
     )

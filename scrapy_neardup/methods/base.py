@@ -34,12 +34,6 @@ def whole(default: int, low: int, high: int) -> int:
     return _declare(default, lambda value: type(value) is int and low <= value <= high, valid, limits=(low, high))
 
 
-def option(default: int, *choices: int) -> int:
-    """Declare one of a few whole numbers."""
-    valid = f"one of {', '.join(map(str, choices))}"
-    return _declare(default, lambda value: type(value) is int and value in choices, valid, choices=choices)
-
-
 def number(default: float, low: float = 0.0, high: float = 1.0) -> float:
     """Declare a number from ``low`` to ``high``; by default a share or a similarity."""
 
@@ -49,10 +43,10 @@ def number(default: float, low: float = 0.0, high: float = 1.0) -> float:
     return _declare(default, is_valid, f"a number from {low:g} to {high:g}", limits=(low, high))
 
 
-def choice(default: str, *choices: str) -> str:
-    """Declare one of a few names."""
-    valid = f"one of {', '.join(choices)}"
-    return _declare(default, lambda value: isinstance(value, str) and value in choices, valid, choices=choices)
+def choice(default: _T, *choices: _T) -> _T:
+    """Declare one of a few names or whole numbers."""
+    valid = f"one of {', '.join(map(str, choices))}"
+    return _declare(default, lambda value: type(value) is type(default) and value in choices, valid, choices=choices)
 
 
 def names(default: str, *choices: str) -> str:

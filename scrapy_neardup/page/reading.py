@@ -128,22 +128,24 @@ class Reading:
         yield from ((block.text, role) for block, role in zip(self.blocks, self.roles, strict=True))
         yield from ((text, LineRole.UNSEEN) for text in self.unseen)
 
-    def explain(self) -> tuple[str, dict[str, int | float]]:
-        """Return the name of the reason for this reader, and its numbers and shares."""
+    def explain(self) -> str:
+        """Return as a sentence why the page was read in this way."""
+        count = f"{self.letters:,} letter" if self.letters == 1 else f"{self.letters:,} letters"
         if self.page.reader == EXTRACTOR:
-            return "extractor", {"letters": self.letters}
+            return f"NEARDUP_EXTRACTOR gave {count}, which are judged unchanged."
         if self.page.reader == "none":
-            return ("no_prose", {"many": len(self.blocks)}) if self.blocks else ("no_text", {})
+            return f"none of its {len(self.blocks):,} visible lines is prose." if self.blocks else "it shows no text."
         if not self.main_letters:
-            return "no_main", {"letters": self.letters}
-        numbers: dict[str, int | float] = {"held": self.main_letters, "letters": self.letters}
+            return f"trafilatura finds no main text, so only the {count} of visible prose are judged."
         if self.page.reader == "article":
-            return "article", numbers
-        if self.main_letters >= max(_LEAST_MAIN, _CREDIBLE * self.letters):
-            return "menu", {**numbers, "share": _MENU}
-        if self.main_letters < _LEAST_MAIN:
-            return "too_few", {**numbers, "least": _LEAST_MAIN}
-        return "too_little", {**numbers, "share": _CREDIBLE}
+            then = "and is also judged on its own."
+        elif self.main_letters >= max(_LEAST_MAIN, _CREDIBLE * self.letters):
+            then = f"but it is ignored: more than {_MENU:.0%} of it are links, as in a menu."
+        elif self.main_letters < _LEAST_MAIN:
+            then = f"so it is ignored: it would need {_LEAST_MAIN} letters."
+        else:
+            then = f"so it is ignored: it would need {_CREDIBLE:.0%} of them."
+        return f"trafilatura's main text has {self.main_letters:,} of {count} of the visible prose, {then}"
 
 
 def read_blocks(head: Page, blocks: list[Block], main_text: str) -> Reading:

@@ -10,7 +10,6 @@ from typing import Any
 import redis
 from hiredis import pack_command  # faster than that of the connection
 
-from scrapy_neardup.errors import StoreError
 from scrapy_neardup.server.connection import SECONDS, Answer, Link
 from scrapy_neardup.server.program import Program
 
@@ -53,27 +52,23 @@ class AsyncLink:
         while True:
             await self._has_waiting.wait()
             try:
-                await self._connect_and_exchange()
-            except StoreError as error:
-                self._fail(error)
-            except (redis.RedisError, OSError) as error:
-                self._waiting.extendleft(reversed(self._sent))
-                self._sent.clear()
-                if self._waiting:  # else an idle connection has ended
-                    self._has_waiting.set()
-                    await self._pause_after(error)
-            except Exception as error:  # nobody must wait for ever
+                await self._exchange_or_pause()
+            except Exception as error:  # the last try, or an error that nobody foresaw: nobody must wait for ever
                 self._fail(error)
 
-    async def _pause_after(self, error: Exception) -> None:
-        waits = self._link.waiting_thread is not None
+    async def _exchange_or_pause(self) -> None:
+        """Send and receive until the connection fails, then pause. Raises StoreError after the last try."""
         try:
-            pause = self._link.pause_after(error, self._failures, waits=waits)
-        except StoreError as last:
-            self._fail(last)
-        else:
-            self._failures += 1
-            await asyncio.sleep(pause)
+            await self._exchange()
+        except (redis.RedisError, OSError) as error:
+            self._waiting.extendleft(reversed(self._sent))
+            self._sent.clear()
+            if self._waiting:  # else an idle connection has ended
+                self._has_waiting.set()
+                waits = self._link.waiting_thread is not None
+                pause = self._link.pause_after(error, self._failures, waits=waits)
+                self._failures += 1
+                await asyncio.sleep(pause)
 
     def _fail(self, error: Exception) -> None:
         """Raise an error for each program without an answer."""
@@ -85,8 +80,8 @@ class AsyncLink:
         self._has_waiting.clear()
         self._failures = 0
 
-    async def _connect_and_exchange(self) -> None:
-        """Send and receive until the connection fails. Raises errors of redis-py, StoreError."""
+    async def _exchange(self) -> None:
+        """Connect, and send and receive until that fails. Raises errors of redis-py, StoreError."""
         address = await self._locate()
         connection = self._link.make_connection()
         tasks: Iterable[asyncio.Task[None]] = ()
@@ -136,7 +131,7 @@ class AsyncLink:
             answer = self._link.read_answer(program, found)
             self._sent.popleft()
             self._failures = 0
-            self._link.note_answer()
+            self._link.note_outage("")
             if answer is None:
                 self._waiting.append((program, future))
                 self._has_waiting.set()

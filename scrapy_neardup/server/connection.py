@@ -89,14 +89,9 @@ class Link:
                 waits = self.waiting_thread not in (None, threading.get_ident())
                 time.sleep(self.pause_after(error, failures, waits=waits))
             else:
-                self.note_answer()
+                self.note_outage("")
                 return found
         raise AssertionError
-
-    def note_answer(self) -> None:
-        """Note that the server answers."""
-        if self._is_gone:
-            self._note_outage("")
 
     def pause_after(self, error: Exception, failures: int, *, waits: bool) -> float:
         """Return the seconds to wait before the next try. After the last one raise StoreError, unless one ``waits``.
@@ -113,7 +108,7 @@ class Link:
         if failures >= self.tries and not waits:
             raise self.translate(error) from error
         if failures >= TRIES:
-            self._note_outage(type(error).__name__)
+            self.note_outage(type(error).__name__)
         return float(min(1.0, _PAUSE * 2 ** min(failures, 9)))
 
     def may_repeat(self, error: Exception) -> bool:
@@ -172,12 +167,14 @@ class Link:
             end = f"refuses a command ({type(error).__name__}: {reason})."
         return StoreError(f"{begin} {end}")
 
-    def _note_outage(self, why: str) -> None:
+    def note_outage(self, why: str) -> None:
+        """Tell ``on_outage``, if that is new."""
+        if self._is_gone == bool(why):
+            return
         with self._lock:
-            if self._is_gone == bool(why):
-                return
-            self._is_gone = bool(why)
-        self.on_outage(why)
+            is_new, self._is_gone = self._is_gone != bool(why), bool(why)
+        if is_new:
+            self.on_outage(why)
 
     def _current_client(self) -> Any:
         """Return a client for the node that holds the state now. The one for a former node is closed."""

@@ -32,18 +32,12 @@ from scrapy_neardup.state.layout import GENERATIONS
 
 #: A lease is lost: another crawl has it, or somebody has rolled the crawl back. The first word of a failed program.
 LEASE, IN_FLIGHT, REGISTER = b"lease", b"in_flight", b"register"
-#: The operations of the script; a program has the numbers.
-_OPERATIONS = (
-    *(b"expect", IN_FLIGHT, LEASE, b"no_lease", b"take_lease", REGISTER),
-    *(b"put", b"delete", b"see", b"file", b"unfile"),
-    *(b"publish", b"unregister", b"give_up", b"end_lease"),
-    *(b"get", b"newest", b"pending", b"count"),
-)
-_NUMBERS = {name: number for number, name in enumerate(_OPERATIONS, 1)}
 #: The length of the place of a page: see ``PendingPage``.
 PLACE = 16
-#: The head of an operation: its number, and position and number of its keys.
-_HEAD = Struct(">BHH")
+#: An operation of a program: its name in the script, its keys, and its arguments.
+Operation = tuple[bytes, Names, tuple[bytes | int, ...]]
+#: The head of an operation, before its name: position and number of its keys.
+_HEAD = Struct(">HH")
 
 
 class PendingPage(NamedTuple):
@@ -77,10 +71,9 @@ class Program:
         self.levels = levels
         #: Whether the command has the script; else its digest, by which most servers know it.
         self.has_script = False
-        #: Operations: name, keys, arguments.
-        self._conditions: list[tuple[bytes, Names, tuple[bytes | int, ...]]] = []
-        self._writes: list[tuple[bytes, Names, tuple[bytes | int, ...]]] = []
-        self._reads: list[tuple[bytes, Names, tuple[bytes | int, ...]]] = []
+        self._conditions: list[Operation] = []
+        self._writes: list[Operation] = []
+        self._reads: list[Operation] = []
 
     def command(self, prefix: bytes) -> Any:
         """Return the words of the command that runs it, as a tuple. ``prefix`` stands before the name of each key."""
@@ -95,7 +88,7 @@ class Program:
                     keys = where
                 found = first_of[where] = len(names) + 1, len(keys)
                 names += keys
-            arguments.append(pack(_NUMBERS[operation], *found))
+            arguments.append(pack(*found) + operation)
             arguments += more
         begin = (b"EVAL", _SCRIPT) if self.has_script else (b"EVALSHA", _DIGEST)
         return (*begin, len(names), *[prefix + name for name in names], levels, *arguments)
@@ -212,11 +205,7 @@ class Program:
 
 #: Answers ``{1, …}``, or ``{0, condition}`` if a condition does not hold, or ``{2, levels}`` if more levels are in use
 #: than the program knows. The arguments are the number of levels and the operations: head, arguments.
-_SCRIPT = (
-    "local NAMES = {'"
-    + "', '".join(name.decode() for name in _OPERATIONS)
-    + "'}\n"
-    + """\
+_SCRIPT = b"""\
 local call, sub, byte = redis.call, string.sub, string.byte
 local DIRECTORY, HIGHEST, COUNTER = KEYS[1], KEYS[2], KEYS[3]
 local at, answers = 2, {1}
@@ -396,8 +385,9 @@ local function run()
   local known = tonumber(ARGV[1])
   if known > 0 and levels() > known then return {2, levels()} end
   while at <= #ARGV do
-    local operation, a, b, c, d = byte(arg(), 1, 5)
-    local name = NAMES[operation]
+    local head = arg()
+    local a, b, c, d = byte(head, 1, 4)
+    local name = sub(head, 5)
     local result = operations[name](a * 256 + b, c * 256 + d)
     if result == false then return {0, name} end
     if result == DONE then return answers end
@@ -410,6 +400,5 @@ if is_done then return result end
 local message = type(result) == 'table' and result.err or tostring(result)
 return {err = string.match(message, '%u%u%u+ .*') or 'ERR ' .. message}
 """
-).encode()
 #: The digest by which the server knows the script.
-_DIGEST = sha1(_SCRIPT, usedforsecurity=False).hexdigest().encode()
+_DIGEST = sha1(_SCRIPT, usedforsecurity=False).hexdigest()

@@ -112,8 +112,8 @@ def test_texts_with_one_farmhash_share_a_place_and_no_hash() -> None:
 
 # Of the literature
 
-#: The key of Partow's test programs and a word, and name -> the value that they print for the key, then those of the
-#: word in 32 and in 64 bits: they may stand in somebody's data.
+#: The key of Partow's test programs, and a word. Each hash has three values: the printed one of the key, and those of
+#: the word in 32 and in 64 bits. They never change, because users may keep them.
 KEY, WORD = "abcdefghijklmnopqrstuvwxyz1234567890", "近似网页去重"
 PUBLISHED: dict[str, tuple[int, int, int]] = {
     "rs": (4097835502, 1999765947, 1961758041371181499),

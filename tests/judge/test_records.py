@@ -67,19 +67,28 @@ def test_each_record_counts_at_once_and_is_permanent_once_it_is_sealed(detector:
     assert detector.end() == 0
 
 
-def test_a_record_with_an_id_has_the_article_number_of_its_url(detector: Detector) -> None:
-    said = "摆渡人老罗在河湾镇撑了三十一年的船，秋天他要把竹篙交给自己的女儿，镇上的人都去码头送他，{}有人从县城赶来。"
-    first, moved, other = (
-        entry(id=str(n), url=f"http://a.example/{path}", title=title, text=said.format(word))
-        for n, (path, title, word) in enumerate(
-            [
-                ("lao-luo-4993434.html", "老罗的竹篙", "也"),
-                ("zhu-gao-4993434.html", "竹篙有了新主人", "还"),
-                ("zhu-gao-4993435.html", "船", "又"),
-            ]
-        )
+def test_a_record_with_an_id_has_the_article_number_of_its_url() -> None:
+    text = (
+        "The court decided on the appeal of the former harbour master in the old mint. It found him {}, the clerk says."
     )
-    assert headlines(batch_on(detector), first, moved, other) == ["unique", "duplicate (near)", "unique"]
+    hose = "Garden hose with spray gun for the balcony, colour {0}, of recycled rubber with a brass tap, on a drum."
+    site, linked = "http://a.example/", "<title>Hose {0}</title><link rel=canonical href=/hose-4993434.html><p>" + hose
+    first = entry(
+        id="1", url=f"{site}master-4993434.html", title="Harbour master before court", text=text.format("guilty")
+    )
+    for url, said, kind in [
+        ("court-4993434.html", "guilty at last", "duplicate (retitled)"),
+        ("court-4993435.html", "not guilty", "unique"),
+        ("sport/court-4993434.html", "not guilty", "unique"),
+        ("court-4993434.html?page=2", "not guilty", "unique"),
+        ("court-4993434.html", "guilty of 17 thefts", "unique"),
+    ]:
+        moved = entry(id="2", url=site + url, title="Court decides on the harbour", text=text.format(said))
+        assert headlines(batch_on(make_detector(memory_state({}))), first, moved) == ["unique", kind], (url, said)
+    # Variants of a product name one page, so a canonical link is not the address of its page.
+    variants = [entry(id=str(n), url=f"{site}hose?colour={n}", html=linked.format(n)) for n in ("green", "blue")]
+    for fields in (variants, [entry(id=one.fields["id"], html=one.fields["html"]) for one in variants]):
+        assert headlines(batch_on(make_detector(memory_state({})), None), *fields) == ["unique", "unique"]
 
 
 def test_a_short_record_is_unchanged_the_second_time(detector: Detector) -> None:

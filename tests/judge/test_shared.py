@@ -106,6 +106,7 @@ class Opening:
         crawl = RemoteCrawl(detector, errors.append, lambda: lost.append(None), self.patience)
         link = crawl.link
         crawler = Crawler(store, link, crawl, errors, lost)
+        await link.run(crawl.program())  # connects, so that the first page takes no longer than others
         run = link.run
 
         async def counted(program: Program) -> list[Any]:

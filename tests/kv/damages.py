@@ -12,6 +12,7 @@ too.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import shutil
@@ -23,6 +24,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 from scrapy_neardup.errors import StoreError
@@ -299,41 +301,28 @@ def _look(state: State, place: Path) -> tuple[str, str]:
     return "healthy", ""
 
 
-#: Outcomes by kind of store, ending, kind of file and kind of damage.
-Table = dict[tuple[str, str, str, str], Counter[str]]
-
-
-def run(kinds: list[str], every: int, folder: Path, size: tuple[int, int] = SIZE) -> Table:
-    table: Table = {}
-    for kind in kinds:
-        for ending in ("closed", "killed"):
-            state = make(kind, ending, folder / kind / ending, size)
-            for damage in list(damages(state))[::every]:
-                found, words = outcome(damage, folder)
-                row = table.setdefault((kind, ending, damage.file, damage.how), Counter())
-                row[found] += 1
-                if found in ("silent", "foreign"):
-                    print(f"{found}: {kind} {ending}, {damage.name} {damage.how}: {words}", flush=True)  # noqa: T201
-    return table
-
-
 def main() -> int:
-    """Print the table; 1 if a damage was silent, or ended in what is no error of ours."""
+    """Print the outcomes and the kinds of files as JSON; 1 if a damage was silent, or ended in what is no error of
+    ours.
+    """
     parser = argparse.ArgumentParser()
     parser.add_argument("kinds", nargs="*", default=["leveldb", "sqlite"])
     parser.add_argument("--every", type=int, default=1, help="do each N-th only")
     parser.add_argument("--pages", type=int, default=SIZE[0], help="pages of the state, before the last ones are added")
     arguments = parser.parse_args()
-    outcomes = ("loud", "healthy", "silent", "foreign")
-    with tempfile.TemporaryDirectory() as folder:
-        table = run(arguments.kinds, arguments.every, Path(folder), (arguments.pages, arguments.pages * 4 // 5))
-    form = "{:8} {:7} {:12} {:12}" + " {:>8}" * len(outcomes)
-    lines = [form.format("store", "left", "file", "damage", *outcomes)]
-    lines += [form.format(*row, *(found[outcome] for outcome in outcomes)) for row, found in table.items()]
-    total = sum(table.values(), Counter[str]())
-    lines.append(form.format("all", "", "", "", *(total[outcome] for outcome in outcomes)))
-    print("\n".join(lines))  # noqa: T201
-    return 1 if total["silent"] or total["foreign"] else 0
+    size = arguments.pages, arguments.pages * 4 // 5
+    outcomes, files = Counter[str](), set[str]()
+    with tempfile.TemporaryDirectory() as name:
+        for kind, ending in product(arguments.kinds, ("closed", "killed")):
+            state = make(kind, ending, Path(name) / kind / ending, size)
+            for damage in list(damages(state))[:: arguments.every]:
+                found, words = outcome(damage, Path(name))
+                outcomes[found] += 1
+                files.add(damage.file)
+                if found in ("silent", "foreign"):
+                    print(f"{found}: {kind} {ending}, {damage.name} {damage.how}: {words}", flush=True)  # noqa: T201
+    print(json.dumps({"files": sorted(files), **outcomes}))  # noqa: T201
+    return 1 if outcomes["silent"] or outcomes["foreign"] else 0
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.lab.documents import open_spool
 from scrapy_neardup.model import Page
 from tests.files.samples import PACKERS, Archive
 from tests.lab.corpus import reader, write_feed
@@ -93,11 +92,3 @@ def test_a_workbook_is_not_taken_for_json_lines(tmp_path: Path) -> None:
     (tmp_path / "book.xlsx").write_bytes(b"PK")
     with pytest.raises(NearDupError, match="CSV UTF-8"):
         list(reader().read(tmp_path / "book.xlsx"))
-
-
-def test_documents_stay_the_same_on_disk() -> None:
-    page = Page("a", "Ferry", ("x", "y"), "d", TEXT, site="a.example", html=5, reader="r", quotes=(3,))
-    made = [page, Page("\ud800", text="half a character \ud800")]
-    with open_spool(made) as spool:
-        assert list(spool) == list(spool) == made
-        assert (len(spool), spool.places) == (2, {"a": 0, "\ud800": 1})

@@ -10,7 +10,7 @@ from scrapy_neardup.errors import LexiconNeeded
 from scrapy_neardup.lab.evaluate import compare_labels, evaluate
 from scrapy_neardup.lab.labels import Label
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.model import Page
 from tests.lab.corpus import LABELS, mixed
 from tests.lab.methods import First, FirstParameters, Picky
 
@@ -33,17 +33,11 @@ def test_a_score_counts_kept_copies_and_wrong_drops() -> None:
     assert (lax.parameters, lax.agreement.dropped_wrongly, lax.agreement.kept_wrongly) == ({"letters": 1}, again, 0)
 
 
-def test_every_verdict_is_given_in_order_and_the_documents_go_through_the_progress() -> None:
-    found: dict[str, Kind] = {}
-    evaluate(
-        First(),
-        DOCUMENTS,
-        PAIRS,
-        on_verdict=lambda page, verdict: found.update({page.url: verdict.kind}),
-        progress=lambda documents: list(documents)[9:],
-    )
-    assert list(found) == [page.url for page in DOCUMENTS[9:]]
-    assert (found["d09"], found["d25"], found["d28"]) == (Kind.UNIQUE, Kind.UNIQUE, Kind.UNJUDGED)
+def test_the_documents_go_through_the_progress_and_wrong_pairs_are_named() -> None:
+    found = evaluate(First(), DOCUMENTS, PAIRS, progress=lambda documents: list(documents)[9:])
+    assert found.documents == 21
+    assert [one for one in found.wrong if one.a > "d08"] == []
+    assert {one.b for one in found.wrong} == {f"d{n}" for n in range(21, 28)}
 
 
 def test_refused_pages_are_kept_unless_they_are_most_pages() -> None:

@@ -87,7 +87,6 @@ def test_numbers_that_differ_weigh_less_in_a_longer_text() -> None:
             assert features(new, old).numbers == features(old, new).numbers == pytest.approx(expected)
             same = replace(old, numbers=new.numbers)
             assert score(new, old) - score(new, same) == pytest.approx(-DEFAULTS.by_numbers * expected)
-        assert features(new, old).same_numbers == (one == other)
 
 
 def test_the_share_of_sentences_is_without_those_under_common_keys() -> None:

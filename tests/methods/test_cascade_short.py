@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable
-from itertools import permutations, product
+from itertools import product
 
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import POSTS, PROFILES
@@ -215,22 +215,6 @@ def test_a_notice_with_one_word_or_character_changed_is_another() -> None:
         no_copies(notice[:start] + word + notice[end:], notice)
 
 
-PLACES = {
-    "因检修线路，明天上午{}将会停电，请各家提前做好准备，不便之处请谅解。": "柳林村 沙洲村 石坝 老街 河湾镇码头",
-    "{}的新校舍昨天封顶，下个学期三百多名学生就可以搬进新的教室上课。": "石坝小学 柳林小学 镇中学",
-    "县医院的专家下周到{}义诊，请需要看病的村民带好证件和病历前往。": "柳林 沙洲 青石桥 北岭",
-    "A temporary lane closure will be in place on {} until the gas pipes have been mended": "Tern-Lane Reed-St",
-    "The county show moves to {} this year because the old meadow is still under water": "Sallow-Ford Mill-End",
-    "Council leaders in {} ask the government for more money to mend the river walls": "Arrow Gannet Oxmoor",
-}
-
-
-def test_a_notice_for_another_place_is_another() -> None:
-    for notice, places in PLACES.items():
-        for one, other in permutations(places.split(), 2):
-            no_copies(notice.format(one.replace("-", " ")), notice.format(other.replace("-", " ")))
-
-
 def test_no_notice_is_a_copy_of_any_other() -> None:
     method = Cascade()
     prints = [method.fingerprint(page(notice, "通知")) for notice in NOTICES]
@@ -287,19 +271,13 @@ def test_sentences_in_another_order_are_the_same_notice() -> None:
         assert common_keys(one, other), few
 
 
-def test_another_second_sentence_makes_another_notice() -> None:
+def test_another_second_sentence_or_one_character_makes_another_notice() -> None:
     for seed in range(20):
         dice = random.Random(seed)
         kept, one, other = dice.sample(NOTICES[:12] if seed % 2 else NOTICES[12:], 3)
         no_copies(f"{kept}\n{one}", f"{kept}\n{other}")
-
-
-def test_one_character_in_several_sentences_makes_another_notice() -> None:
-    for seed in range(20):
-        dice = random.Random(seed)
         text = "\n".join(dice.sample(NOTICES[:12], 3))
-        places = [match.start() for match in re.finditer("[\u4e00-\u9fff]", text)]
-        at = dice.choice(places)
+        at = dice.choice([match.start() for match in re.finditer("[\u4e00-\u9fff]", text)])
         other = text[:at] + dice.choice(COMMON_CHARACTERS.replace(text[at], "")) + text[at + 1 :]
         assert judged(page(text), page(other)).similarity > DEFAULTS.least, (text, other)
         no_copies(text, other)

@@ -37,6 +37,9 @@ def notice(name: str, title: str = "{name}系统任意文件读取") -> Page:
     return page(NOTICE.replace("{name}", name), title.replace("{name}", name), site="alerts.example")
 
 
+PHONE = "の更新が本日から始まりました。対象となる端末をお使いの方は、設定の画面から更新を行ってください。" * 4
+
+
 def gone(new: Page, old: Page) -> float:
     method = Cascade()
     return values(method.explain(method.fingerprint(new), method.fingerprint(old).sketch, NONE))["gone"]
@@ -50,29 +53,34 @@ def test_the_same_notice_of_another_product_is_no_copy_on_one_site() -> None:
     assert judged(one, notice("渡口排班", "渡口排班有重大问题")).duplicate
 
 
-def test_of_one_text_under_two_titles_no_word_is_gone() -> None:
-    for text, titles, expected in [
-        (FERRY, ("渡口开航", "果农高兴"), 0.0),
-        (MILL, ("Flour again", "The sisters of Arrow Brook"), 0.0),
-        (MILL, ("Flour again", "Something else entirely"), 0.0),
-        (FERRY, ("渡口 1982", "渡口 2024"), 0.0),
-    ]:
-        one, other = (page(text, title) for title in titles)
-        assert gone(one, other) == gone(other, one) == expected
-
-
 def test_a_word_is_gone_that_stands_in_one_text_alone() -> None:
-    """Asked of pages that share enough to be compared."""
-    for new, old, expected in [
+    for one, other, expected in [
+        *(
+            ((text, ours), (text, theirs), 0.0)
+            for text, ours, theirs in [
+                (FERRY, "渡口开航", "果农高兴"),
+                (MILL, "Flour again", "The sisters of Arrow Brook"),
+                (MILL, "Flour again", "Something else entirely"),
+                (FERRY, "渡口 1982", "渡口 2024"),
+            ]
+        ),
         ((MILL, "The mill"), (LIGHTHOUSE, "The lighthouse"), 1.0),
         ((MILL, "The mill"), (LIGHTHOUSE, "The castle"), 0.5),
         ((MILL, "The castle"), (LIGHTHOUSE, "The lighthouse"), 0.5),
         ((MILL, ""), (LIGHTHOUSE, "The lighthouse"), 0.5),
         ((MILL, ""), (LIGHTHOUSE, ""), 0.0),
         ((f"{MILL} 1874", "1874"), (MILL, "1874"), 0.0),
+        # A word is whole, and a name in katakana is one.
+        ((f"The cat sat here.\n{LIGHTHOUSE}", "A cat"), (f"The catalogue is out.\n{LIGHTHOUSE}", "A catalogue"), 1.0),
+        ((f"スカイフォン{PHONE}", "スカイフォンの更新"), (f"リバーフォン{PHONE}", "リバーフォンの更新"), 1.0),
     ]:
-        shared = "\n" + BELL + FERRY
-        assert gone(page(new[0] + shared, new[1]), page(old[0] + shared, old[1])) == expected
+        (new, title), (old, old_title) = one, other
+        pair = page(f"{new}\n{BELL}{FERRY}", title), page(f"{old}\n{BELL}{FERRY}", old_title)
+        assert gone(*pair) == gone(*reversed(pair)) == expected, (title, old_title)
+    # The earlier title is without it, and of the earlier text no more is known than its sentences.
+    old_page = page(FERRY, "开航")
+    assert gone(page(f"{BELL[:80]}。{FERRY}", "流沙 开航"), old_page) == 0.0
+    assert gone(page(FERRY.replace("全是流沙", "尽是些流沙"), "流沙 开航"), old_page) == 0.5
 
 
 @pytest.mark.parametrize("more", [{}, {"reader": "prose"}, {"reader": "article", "main": None}])
@@ -121,16 +129,6 @@ def words_of(one: Page) -> frozenset[int]:
     return unpacked(Cascade().fingerprint(one).sketch).words
 
 
-def test_a_word_is_whole_and_may_stand_in_a_shared_sentence() -> None:
-    one = page(f"The cat sat here.\n{LIGHTHOUSE}", "A cat")
-    other = page(f"The catalogue is out.\n{LIGHTHOUSE}", "A catalogue")
-    assert gone(one, other) == gone(other, one) == 1.0
-    # The earlier title is without it, and of the earlier text no more is known than its sentences.
-    old = page(FERRY, "开航")
-    assert gone(page(f"{BELL[:80]}。{FERRY}", "流沙 开航"), old) == 0.0
-    assert gone(page(FERRY.replace("全是流沙", "尽是些流沙"), "流沙 开航"), old) == 0.5
-
-
 def test_whatever_its_hash_a_word_that_stands_in_neither_text_is_gone_from_the_other() -> None:
     """The hashes of a text are looked through in their order: some are smaller than all of these, some are larger."""
     titles = [
@@ -142,12 +140,6 @@ def test_whatever_its_hash_a_word_that_stands_in_neither_text_is_gone_from_the_o
         assert gone(page(f"{title} of old.\n{LIGHTHOUSE}", "Of old"), old) == 0.0
     marks = page("。，！" * 40, "")
     assert gone(marks, page(LIGHTHOUSE, "The lighthouse")) == gone(marks, marks) == 0.0
-
-
-def test_japanese_names_in_katakana_are_words() -> None:
-    body = "の更新が本日から始まりました。対象となる端末をお使いの方は、設定の画面から更新を行ってください。" * 4
-    one, other = page(f"スカイフォン{body}", "スカイフォンの更新"), page(f"リバーフォン{body}", "リバーフォンの更新")
-    assert gone(one, other) == 1.0
 
 
 def test_without_the_new_text_nothing_is_known_to_be_gone() -> None:

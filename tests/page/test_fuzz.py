@@ -30,7 +30,7 @@ SOURCE = PageSource(FIELDS, HtmlReader(100_000))
 
 
 def one(data: bytes) -> str:
-    """Return the verdict on a page of any bytes, or why there is none; the first byte says what the others are."""
+    """Return the verdict on a page of any bytes, or why there is none; the first byte names their form."""
     kind, body = data[:1], data[1:]
     detector = Detector(make_method("cascade", {}), memory_state({}), who="fuzz", policy=Policy(min_letters=5))
     try:
@@ -46,7 +46,7 @@ def one(data: bytes) -> str:
         return detector.judge_now(page, sealed=False).headline
     except PageError as error:
         return error.reason
-    except UnicodeDecodeError:  # what a fuzzer chose is no text at all
+    except UnicodeDecodeError:  # a fuzzer may choose bytes without a text
         return "no text"
 
 

@@ -24,7 +24,7 @@ from scrapy_neardup.server.asynchronous import AsyncLink
 from scrapy_neardup.server.claims import pack, pending_page
 from scrapy_neardup.server.connection import Link
 from scrapy_neardup.server.engine import Redis
-from scrapy_neardup.server.layout import STREAM, level_of, pending_name
+from scrapy_neardup.server.layout import GIVEN_UP, STREAM, level_of, pending_name
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.store import RedisStore, SharedJournal
 from scrapy_neardup.server.transaction import Note, pack_notes, unpack_notes
@@ -130,7 +130,10 @@ def test_a_crawler_whose_lease_has_ended_goes_on_if_nobody_took_it(opening: Open
     assert one.end(crawl) == 0
 
 
-def test_who_is_killed_while_taking_back_is_followed_by_another(opening: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_a_roll_back_that_is_killed_or_fails_is_ended_by_another(
+    opening: Open, monkeypatch: pytest.MonkeyPatch, is_killed: bool
+) -> None:
     one = opening()
     crawl = one.begin("one")
     for number in range(3):
@@ -146,18 +149,21 @@ def test_who_is_killed_while_taking_back_is_followed_by_another(opening: Open, m
         def dies(journal: SharedJournal, journals: Any) -> None:
             batches.append(journals)
             if len(batches) == 3:
-                journal._redis.leases.stop_renewing()
-                journal._redis.leases.crawls.clear()  # nothing is given back
+                if is_killed:
+                    journal._redis.leases.stop_renewing()
+                    journal._redis.leases.crawls.clear()  # nothing is given back
                 raise MemoryError
             some(journal, journals)
 
         patch.setattr(SharedJournal, "_roll_back_all", dies)
         with pytest.raises(MemoryError):
             opening()
-    time.sleep(1.5 * one.leases.seconds)
+    if is_killed:
+        time.sleep(1.5 * one.leases.seconds)
     with pytest.raises(StoreError, match="others rolled back"):  # or it would seal what is left, and think it all
         killed.seal(crawl, [record.id for record in killed.records()])
     assert opening().rolled_back == UnsealedPages(1, ("one",))
+    assert not client_of(killed).exists(killed.kv.link.prefix + GIVEN_UP)
 
 
 @pytest.mark.parametrize("bounds", [Bounds(max_pages=1), Bounds(ttl=0.01)])
@@ -532,26 +538,3 @@ async def pages_of(location: str) -> int:
     finally:
         await link.close()
         connection.close()
-
-
-async def test_what_a_loop_sends_is_sent_again(tmp_path: Path) -> None:
-    """To a server that takes programs and never answers."""
-    taken: list[bytes] = []
-
-    async def deaf(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while said := await reader.read(100_000):
-            if b"EVALSHA" in said:
-                taken.append(said)
-                break
-            writer.write(b"+PONG\r\n" if b"PING" in said else b"+OK\r\n" * said.count(b"*"))
-        writer.close()
-
-    async with await asyncio.start_unix_server(deaf, tmp_path / "s"):
-        connection = await asyncio.to_thread(Link, f"unix://{tmp_path}/s?db=0&state=a")
-        link = AsyncLink(connection)
-        with pytest.raises(StoreError, match="does not answer"):
-            await link.run(connection.program())
-        assert len(taken) == 1 + 3
-        await link.close()
-        connection.close()
-        await asyncio.sleep(0.05)  # the server's side closes too

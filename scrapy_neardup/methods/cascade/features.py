@@ -85,8 +85,6 @@ class Features(NamedTuple):
     form: float
     reworded: float
     sentences: float
-    #: Whether the texts have the same numbers.
-    same_numbers: bool
     length: int
     #: Number of different shingles of the smaller page.
     smaller: int
@@ -158,7 +156,6 @@ def compare(
         form=form,
         reworded=form if are_reworded else 0.0,
         sentences=_overlap_share(new.sentences, earlier.sentences, {key & 0xFFFFFFFF for key in common}),
-        same_numbers=new.numbers == earlier.numbers,
         length=length,
         smaller=smaller,
     )

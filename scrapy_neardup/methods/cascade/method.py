@@ -53,6 +53,8 @@ class Cascade(Method):
         super().__init__(parameters)
         self._bound = Bound(self.parameters)
         self._form = sketch_form(self.parameters)
+        #: Bytes of a min-wise sketch.
+        self._minwise = self.parameters.bins * self.parameters.bits // 8
 
     def fingerprint(self, page: Page) -> Fingerprint:
         return self.fingerprint_own(page, nothing_is_common)
@@ -112,8 +114,7 @@ class Cascade(Method):
         return [self.hashes.place(f"{family} {' '.join(sorted(core))}")] if len(core) > 1 else []
 
     def may_be_alike(self, new: Fingerprint, old: bytes) -> bool:
-        p = self.parameters
-        return self._bound.may_be_alike(_unpack_cached(new.sketch, p.bins * p.bits // 8), new.whole, old)
+        return self._bound.may_be_alike(_unpack_cached(new.sketch, self._minwise), new.whole, old)
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         pair = self.judge(new, old, common)
@@ -155,26 +156,15 @@ class Cascade(Method):
         return Explanation(tuple(shown), score(features, p), p.base, pair.decision().sentence)
 
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
-        known = self._unpack(old).sentences
-        p = self.parameters
-        return shared_sentences(
-            page.text,
-            self.hashes.shorts,
-            known,
-            p.min_sentence,
-            limit,
-            simplified=p.simplified,
-        )
+        known, p = self._unpack(old).sentences, self.parameters
+        return shared_sentences(page.text, self.hashes.shorts, known, p.min_sentence, limit, simplified=p.simplified)
 
     def judge(self, new: Fingerprint, old: bytes, common: Set[int]) -> PairJudge:
         """Return the comparison of a new page with a sketch of the state, undecided."""
-        p = self.parameters
-        sketch = _unpack_cached(new.sketch, p.bins * p.bits // 8)
-        return PairJudge(p, new, sketch, self._unpack(old), common)
+        return PairJudge(self.parameters, new, _unpack_cached(new.sketch, self._minwise), self._unpack(old), common)
 
     def _unpack(self, packed: bytes) -> Sketch:
-        p = self.parameters
-        return Sketch.unpack(packed, p.bins * p.bits // 8)
+        return Sketch.unpack(packed, self._minwise)
 
 
 @lru_cache(maxsize=1)

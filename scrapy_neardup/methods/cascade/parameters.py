@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
-from scrapy_neardup.methods.base import Parameters, decides, number, option, whole
+from scrapy_neardup.methods.base import Parameters, choice, decides, number, whole
 
 #: Weights for two pages of a catalogue. They are copies if they are nearly equal (0.92 = ``base`` + ``by_site``) and
 #: each has the words of the other's title. Products of a family share their description, and differ by a name and a few
@@ -37,9 +37,9 @@ class CascadeParameters(Parameters):
     #: The length of a shingle that is compared.
     shingle: int = whole(5, 1, 4096)
     #: The number of bins of the sketch of shingles.
-    bins: int = option(512, 64, 128, 256, 512, 1024, 2048, 4096)
+    bins: int = choice(512, 64, 128, 256, 512, 1024, 2048, 4096)
     #: The number of bits of each bin.
-    bits: int = option(2, 1, 2, 4, 8)
+    bits: int = choice(2, 1, 2, 4, 8)
     #: From this similarity on, a copy of a copy is a copy of the original, and boilerplate matters less (``least``).
     certain: float = decides(number(0.76))
     #: The score that makes a copy. The score is the similarity plus and minus the weights below.

@@ -221,13 +221,13 @@ def _are_short(pair: PairJudge) -> Decision | None:
     if not pair.is_short:
         return None
     features, p = pair.features, pair.parameters
+    have_same_numbers, is_within = pair.new.numbers == pair.earlier.numbers, features.sentences == 1.0
     is_edited = not features.gone and (not pair.may_be_one_site or features.similarity > p.short_certain)
-    is_within = features.sentences == 1.0
-    duplicate = features.same_numbers and features.similarity >= p.least and (is_within or is_edited)
+    duplicate = have_same_numbers and features.similarity >= p.least and (is_within or is_edited)
     if duplicate:
         what = "every sentence of one page is in the other" if is_within else "only the wording differs"
         reason = f"{what}, with the same numbers"
-    elif not features.same_numbers:
+    elif not have_same_numbers:
         reason = "the numbers differ"
     else:
         reason = "a title word is missing" if features.gone else "the sentences differ"
