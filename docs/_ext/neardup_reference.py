@@ -151,14 +151,9 @@ def stats_section(words: Catalogue) -> str:
     own = [(name, words(text)) for name, text in stat_names().items()]
     unjudged = stats.verdict(Kind.UNJUDGED.value)
     rows = [own[0], *(row for row in verdicts if unjudged not in row[0]), *families, *own[1:]]
-    head = (words("Stat"), words("Counts"), words("Type"), words("Unit"))
-    return _table(head, [(f"`{name}`", text, *_kind_of_stat(name, words)) for name, text in rows])
-
-
-def _kind_of_stat(name: str, words: Catalogue) -> tuple[str, str]:
-    """The type of a stat and its unit."""
-    unit = stats.GAUGES.get(name)
-    return words("counter" if unit is None else "gauge"), words(unit or stats.COUNTERS.get(name, "pages"))
+    head = (words("Stat"), words("Counts"), words("Type"))
+    kinds = {name: words("gauge" if name in stats.GAUGES else "counter") for name, _ in rows}
+    return _table(head, [(f"`{name}`", text, kinds[name]) for name, text in rows])
 
 
 def verdicts_section(words: Catalogue) -> str:

@@ -29,7 +29,7 @@ from scrapy_neardup.batch.counts import (
     numbers_of_forms,
     numbers_on_sites,
 )
-from scrapy_neardup.batch.pages import decode, stored_pages
+from scrapy_neardup.batch.pages import PAGES, decode, stored_pages
 from scrapy_neardup.batch.rows import Asked, Topic, is_first, make_rows, signed, sorted_set, unsigned
 from scrapy_neardup.batch.runs import JUDGED, ArchivePart, BatchOptions
 from scrapy_neardup.errors import AnyReason
@@ -83,12 +83,14 @@ class PartPages:
 
     def __init__(self, options: BatchOptions, part: ArchivePart) -> None:
         self._hashes = hashes = options.make_method().hashes
-        table = pa.Table.from_batches(part.batches(self._COLUMNS))
+        table = pa.Table.from_batches(part.batches(self._COLUMNS), pa.schema(map(PAGES.field, self._COLUMNS)))
         columns = {name: table[name].combine_chunks() for name in self._COLUMNS}
         self.ranks: npt.NDArray[np.int64] = columns["rank"].to_numpy()
         self._urls, self._sketches, self._own = columns["url"], columns["sketch"], columns["own"]
         own = self._own.to_numpy(False)  # not a number if there is none
         self._is_made = self._sketches.is_valid().to_numpy(False) & ~(own < options.config.min_letters)
+        #: Pages with a fingerprint, and no sentence that may become boilerplate in this part: see ``find_sure``.
+        self._is_clean = self._is_made.copy()
         self._has_canonical = pc.binary_length(columns["canonical"]).to_numpy() > 0
         self.urls = hashes.each([kept_url(decode(one)) for one in self._urls.to_pylist()])
         of_canonicals = hashes.each([kept_url(decode(one)) for one in columns["canonical"].to_pylist() if one])
@@ -129,27 +131,25 @@ class PartPages:
 
     def find_sure(self, given: pa.Table, counts: ExactCounts) -> npt.NDArray[np.bool_]:
         """Return which pages are surely unique, whatever becomes of the others. ``counts``: of earlier parts."""
-        is_sure: npt.NDArray[np.bool_]
-        is_sure = self._is_made & ~self._has_canonical & _is_new(self.urls, answers_on(Topic.URL, given)[0])
-        is_sure[self.keys.rows[~_is_new(self.keys.members, answers_on(Topic.KEY, given)[0])]] = False
         most = counts.numbers.counts + np.bincount(self._added.members, minlength=len(self.numbers) + 1)
-        is_sure[self.sentences.rows[most[self._here.members] >= COMMON_HERE]] = False
         bits = counts.bits.counts.copy()
         np.bitwise_or.at(bits, self._everywhere.members, self._bits[self.sentences.rows])
-        is_sure[self.sentences.rows[(count_bits(bits) >= COMMON_BITS)[self._everywhere.members]]] = False
+        is_common = (most >= COMMON_HERE)[self._here.members]
+        is_common |= (count_bits(bits) >= COMMON_BITS)[self._everywhere.members]
+        self._is_clean[self.sentences.rows[is_common]] = False
+        is_sure: npt.NDArray[np.bool_]
+        is_sure = self._is_clean & ~self._has_canonical & _is_new(self.urls, answers_on(Topic.URL, given)[0])
+        is_sure[self.keys.rows[~_is_new(self.keys.members, answers_on(Topic.KEY, given)[0])]] = False
         return is_sure
 
     def fingerprint(self, page: int, counts: ExactCounts) -> Fingerprint | None:
         """Return the fingerprint of a page without boilerplate; None if it has none, or some boilerplate by now."""
         if not self._is_made[page]:
             return None
-        bits = counts.bits.counts[self._everywhere.of_row(page)]
-        is_common = counts.numbers.counts[self._here.of_row(page)] >= COMMON_HERE
-        if is_common.any() or (bits.any() and (count_bits(bits) >= COMMON_BITS).any()):
-            return None
-        return self._fingerprint(page)
-
-    def _fingerprint(self, page: int) -> Fingerprint:
+        if not self._is_clean[page]:
+            is_common = counts.numbers.counts[self._here.of_row(page)] >= COMMON_HERE
+            if is_common.any() or (count_bits(counts.bits.counts[self._everywhere.of_row(page)]) >= COMMON_BITS).any():
+                return None
         keys, sentences = tuple(self.keys.of_row(page).tolist()), self.sentences.of_row(page)
         return Fingerprint(keys, self._sketches[page].as_py(), sentences, own=self._own[page].as_py())
 

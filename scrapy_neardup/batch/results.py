@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,6 +40,7 @@ VERDICTS = pa.schema(
         ("shared", pa.list_(pa.string())),
     ]
 )
+_OF_TAG = itemgetter(*VERDICTS.names[3:])
 
 
 class ArchivedPage(NamedTuple):
@@ -83,12 +85,11 @@ def write_verdicts(run: BatchRun, path: Path, see: Callable[[Verdict], None] = l
 
 def _row(run: BatchRun, rank: int, verdict: Verdict) -> tuple[Any, ...]:
     """Return the values of a row of VERDICTS."""
-    tag = verdict.as_tag()
-    tag["input"], tag["record"] = run.place_of(rank)
-    tag["url"], tag["shared"] = _valid(verdict.url), [_valid(one) for one in tag["shared"]]
-    names = {name: _valid(tag[name]) for name in ("original", "like") if tag[name]}
-    tag |= names
-    return tuple([tag[name] for name in VERDICTS.names])
+    tag, place, url = verdict.as_tag(), run.place_of(rank), _valid(verdict.url)
+    if verdict.match is not None:
+        tag["shared"] = [_valid(one) for one in tag["shared"]]
+        tag |= {name: _valid(tag[name]) for name in ("original", "like") if tag[name]}
+    return (*place, url, *_OF_TAG(tag))
 
 
 def _valid(text: str) -> str:

@@ -6,7 +6,6 @@ import argparse
 from collections import Counter
 from dataclasses import asdict
 from datetime import datetime, timezone
-from typing import Any
 
 from scrapy_neardup.ages import parse_time
 from scrapy_neardup.cli.command import JSON, JSON_LINES, STATE, command, flag, number, option
@@ -14,7 +13,6 @@ from scrapy_neardup.cli.opening import describe_missing, snapshot_state
 from scrapy_neardup.cli.output import as_json, format_count, format_data, present, progress, to_line, warn, write
 from scrapy_neardup.inspect import as_data, utc_time
 from scrapy_neardup.inspect.pages import Dropped, RelatedPage, StatePage, inspect_pages, list_dropped
-from scrapy_neardup.inspect.sources import near_urls
 from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance.scan import statistics
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
@@ -31,7 +29,7 @@ from scrapy_neardup.settings import Config
 output:
   The verdict and its evidence as recorded when the page was judged. For a page that passed also its near miss: the page
   that it was nearly a copy of, and why it passed. To compare it with another page: scrapy neardup compare. If a URL is
-  not in the state, the command lists known URLs that differ only in spelling, and the exit code is 1.
+  not in the state, the exit code is 1.
 
 examples:
   scrapy neardup explain https://a.example/ferry
@@ -44,19 +42,15 @@ def explain_command(arguments: argparse.Namespace, config: Config) -> int:
     with snapshot_state(arguments.store, config) as store:
         records = [record for url in urls if (record := store.find(url)) is not None]
         found = {one.url: one for one in inspect_pages(store, records, arguments.limit, progress)}
-        near = {url: near_urls(store, url) for url in urls if url not in found}
         data = {
             "store": store.location,
             "as_of": utc_time(store.as_of),
             "in_use": store.is_held,
-            "pages": [found.get(url) or {"url": url, "found": False, "near": near[url]} for url in urls],
+            "pages": [found.get(url) or {"url": url, "found": False} for url in urls],
         }
-        text = [
-            _describe(found[url]) if url in found else f"{describe_missing(url, near[url], store.location)}\n"
-            for url in urls
-        ]
+        text = [_describe(found[url]) if url in found else f"{describe_missing(url, store)}\n" for url in urls]
     present(arguments, data, text)
-    return 1 if near else 0
+    return 0 if len(found) == len(urls) else 1
 
 
 def _describe(page: StatePage) -> str:
@@ -80,13 +74,6 @@ def _member_line(page: RelatedPage) -> str:
     title = f'  "{to_line(page.title)}"' if page.title else ""
     copy = f"{page.kind or 'copy'} {page.similarity:.2f}" if page.similarity is not None else "original"
     return f"{page.first_seen} {copy} {to_line(page.url)}{title}{judged}"
-
-
-#: Numbers of pages in the statistics.
-_COUNTS = (
-    *("pages", "originals", "copies", "rows", "unjudged", "unsealed"),
-    *("variants", "better", "copies_without_original"),
-)
 
 
 @command(
@@ -121,22 +108,12 @@ def stats_command(arguments: argparse.Namespace, config: Config) -> int:
             "decisions": decisions_of(store),
         }
     hidden = ("backend", "recipe", "decisions")
-    present(arguments, data, format_data({**_with_shares(data), "method": store.recipe.get("method")}, *hidden))
+    present(
+        arguments,
+        data,
+        format_data({**data, "pages": f"{found.pages:,}", "method": store.recipe.get("method")}, *hidden),
+    )
     return 0
-
-
-def _with_shares(data: dict[str, Any]) -> dict[str, Any]:
-    """Return the data with the share of all pages behind each number of pages, and of each site's behind its copies."""
-
-    def share(many: int, pages: int) -> str:
-        return f"{many:,}, {many / max(pages, 1):.1%}"
-
-    counted = {name: share(data[name], data["pages"]) for name in _COUNTS if data[name] or name == "pages"}
-    for name in ("kinds", "originals_like_others"):
-        counted[name] = "\n".join(f"{kind}: {share(many, data['pages'])}" for kind, many in data[name].items())
-    top = [{**as_data(one), "copies": share(one.copies, one.pages)} for one in data["top_sites"]]
-    drops = [{**one, "drops": share(one["drops"], one["pages"])} for one in data["dropped_sites"]]
-    return {**data, **counted, "top_sites": top, "dropped_sites": drops}
 
 
 @command(

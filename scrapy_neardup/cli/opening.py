@@ -16,7 +16,6 @@ from scrapy_neardup.cli.output import to_line, warn
 from scrapy_neardup.crawl.state_location import data_directory, state_url, states_there
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.inspect import utc_time
-from scrapy_neardup.inspect.sources import near_urls
 from scrapy_neardup.judge.recipes import check_tools
 from scrapy_neardup.kv.base import SETTING, Engine, FileEngine
 from scrapy_neardup.kv.sqlite import SQLite
@@ -214,20 +213,17 @@ def _named_by(asked: str | None) -> str:
 
 
 def find_pages(store: PageStore, urls: Iterable[str]) -> tuple[list[Record], list[str]]:
-    """Return the records of URLs, and the URLs without one. Each of those is a warning with similar URLs."""
+    """Return the records of URLs, and the URLs without one. Each of those is a warning."""
     found, missing = [], []
     for url in urls:
         if (record := store.find(url)) is not None:
             found.append(record)
         else:
             missing.append(url)
-            warn(describe_missing(url, near_urls(store, url), store.location))
+            warn(describe_missing(url, store))
     return found, missing
 
 
-def describe_missing(url: str, near: list[str], location: str) -> str:
-    """Return a sentence on a URL that is not in the state, with ``near``, the similar URLs that are."""
-    sentence = f"{to_line(url)}\n  is not in the state at {location}."
-    if not near:
-        return f"{sentence} Write the URL as crawled."
-    return "\n    ".join((f"{sentence} Similar URLs:", *map(to_line, near)))
+def describe_missing(url: str, store: PageStore) -> str:
+    """Return a sentence on a URL that is not in the state."""
+    return f"{to_line(url)}\n  is not in the state at {store.location}. Write the URL as crawled, to the last slash."

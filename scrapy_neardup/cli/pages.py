@@ -128,6 +128,7 @@ roles of a line:
   article, prose        judged
   unseen                judged though invisible: a paragraph that a script unfolds
   boilerplate           left out: the state knows it from many pages; within another line {{like this}}
+  quote                 left out: the words of others in a reply, a signature
   frame, links, other   left out: navigation and footer, nothing but links, no letters
 
 examples:

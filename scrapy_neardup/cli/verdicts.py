@@ -14,7 +14,6 @@ from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.inspect import utc_time
 from scrapy_neardup.inspect.pages import list_dropped, originals_of
-from scrapy_neardup.inspect.sources import near_urls
 from scrapy_neardup.judge.manual_verdicts import (
     ManualKind,
     ManualVerdict,
@@ -146,7 +145,7 @@ def _find_original(store: PageStore, url: str, other: str) -> Record:
     if url == other:
         raise SettingsError("A page cannot be a copy of itself. Name another page as its original.")
     if store.find(other) is None:
-        raise NearDupError(describe_missing(other, near_urls(store, other), store.location))
+        raise NearDupError(describe_missing(other, store))
     verdict = find_manual_verdict(store, other)
     if verdict is not None and verdict.kind is ManualKind.COPY and verdict.other == url:
         raise NearDupError(

@@ -68,7 +68,7 @@ class Judge:
             return self._end(self._unforeseen(visit.served.url if visit.served else ""))
 
     async def _judge_item(self, fields: Item, visit: Visit) -> JudgedPage:
-        """Find out whose page it is.
+        """Choose the page of an item.
 
         Items of one response without own content are one article, and share its page, if they have the same URL or
         the same part. Several items without URL and part are rows of a listing, and each is a page.
@@ -182,7 +182,7 @@ class Judge:
             logger.info("%s passes.", verdict.sentence())
 
     def _end(self, ruled: Ruled) -> JudgedPage:
-        """Count the verdict, and log that of a copy."""
+        """Count the verdict, and log it if the page is a copy."""
         verdict, count = ruled.verdict, self._notes.count
         count(stats.PAGES)
         count(stats.verdict(verdict.kind.value, verdict.reason))

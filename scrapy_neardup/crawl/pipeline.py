@@ -16,7 +16,7 @@ from scrapy_neardup.crawl.delivery import leave_out_feeds
 from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, ResponsePipeline
 from scrapy_neardup.crawl.notes import Notes, log_refusal
 from scrapy_neardup.crawl.session import Session
-from scrapy_neardup.crawl.state_location import state_url, warn_of_shared_state
+from scrapy_neardup.crawl.state_location import state_url
 from scrapy_neardup.crawl.turns import Backlog
 from scrapy_neardup.crawl.visits import use_ticket
 from scrapy_neardup.errors import SettingsError
@@ -81,7 +81,7 @@ class NearDupPipeline:
         if not _is_crawl(self._crawler):
             return None
         with log_refusal():
-            url = self._state_url()
+            url = state_url(self._config, self._crawler.spider)
             if self._config.on_store_error == "wait" and parse_url(url)[0].is_shared:
                 return self._open_when_it_answers(url)
             self._open(url)
@@ -90,11 +90,6 @@ class NearDupPipeline:
     def _open(self, url: str) -> Session:
         self._session = Session(self._crawler, self._config, url)
         return self._session
-
-    def _state_url(self) -> str:
-        url = state_url(self._config, self._crawler.spider)
-        warn_of_shared_state(self._config, url)
-        return url
 
     async def _open_when_it_answers(self, url: str) -> None:
         from scrapy_neardup.crawl.server_crawl import wait_for_server  # needs redis-py
@@ -105,7 +100,7 @@ class NearDupPipeline:
 
     async def process_item(self, item: Any) -> Any:
         """Drop the item, or pass it on, with a tag if the settings ask for it."""
-        session, config = self._session or self._open(self._state_url()), self._config
+        session, config = self._session or self._open(state_url(self._config, self._crawler.spider)), self._config
         ticket = use_ticket()
         if ticket.visit.opted_out:
             session.notes.count(stats.OPTED_OUT)

@@ -162,7 +162,8 @@ class SiteWatch:
         if self._warned[verdict.kind] > _WARNINGS:
             lost = "have minor updates" if is_minor else "are dropped as copies"
             self._notes.warn_once(
-                f"sites whose pages {lost}", f"Suspiciously many pages of more sites {lost}. List: scrapy neardup stats"
+                f"sites with pages that {lost}",
+                f"Many pages of further sites {lost}. List: scrapy neardup stats",
             )
             return
         site, url = shell_word(name), shell_word(verdict.url)

@@ -40,17 +40,6 @@ def state_url(config: Config, spider: object | None = None) -> str:
     return default_url(directory / _SPIDERS / safe_name(name))
 
 
-def warn_of_shared_state(config: Config, url: str) -> None:
-    """Warn if a spider begins its own state beside one of the project."""
-    shared = "" if config.store or config.scope == "project" else existing_default(data_directory())
-    if shared and not existing_states(url):
-        logger.warning(
-            "NEARDUP_SCOPE is 'spider', so this spider starts its own state and does not know the pages of the "
-            "project's state at %s. To copy them, use scrapy neardup export and import.",
-            shared,
-        )
-
-
 def states_there(config: Config) -> list[str]:
     """The URLs of the states that the crawls of this project have made."""
     if config.store:

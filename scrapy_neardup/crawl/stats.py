@@ -60,38 +60,14 @@ TIME_METHOD = "neardup/time/method"
 TIME_STORE = "neardup/time/store"
 #: Pages in the state.
 STATE_PAGES = "neardup/state/pages"
-#: Size of the state.
+#: Size of the state in bytes.
 STATE_BYTES = "neardup/state/bytes"
 
 #: Verdicts that summaries leave out if there is none.
 RARE_VERDICTS = (Kind.MINOR_UPDATE.value, Kind.BETTER.value, "rows")
 
-# No stat is both set and counted, because exporters of metrics refuse such a mixture.
-
-#: The unit of each stat that is set. Those of time and state are set every few seconds.
-GAUGES = {
-    NOT_REQUESTED: "pages",
-    UNSEALED: "pages",
-    TIME_EXTRACTION: "seconds",
-    TIME_METHOD: "seconds",
-    TIME_STORE: "seconds",
-    STATE_PAGES: "pages",
-    STATE_BYTES: "bytes",
-}
-#: The unit of each stat that is counted up and does not count pages.
-COUNTERS = {
-    WAITED: "times",
-    OPTED_OUT: "items",
-    ERRORS: "errors",
-    REPLACED: "workers",
-    SUSPICIOUS_TITLES: "sites",
-    SUSPICIOUS_JUMP: "sites",
-    SUSPICIOUS_DELIVERED: "sites",
-    SUSPICIOUS_MINOR_UPDATES: "sites",
-    OVERWRITTEN: "feeds",
-    DRY_DROPPED: "items",
-    SERVER_GONE: "times",
-}
+#: The stats that are set; all others are counted up. Exporters of metrics refuse a stat that is both.
+GAUGES = (NOT_REQUESTED, UNSEALED, TIME_EXTRACTION, TIME_METHOD, TIME_STORE, STATE_PAGES, STATE_BYTES)
 
 
 def verdict(kind: str, reason: str = "") -> str:

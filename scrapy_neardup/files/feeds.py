@@ -79,7 +79,7 @@ def _parse_lines(
         if not text and not why:
             continue
         if not is_wanted(record):
-            yield Skipped(source, number, "line", "it is not wanted")
+            yield Skipped(source, number, "line", "not wanted")
         elif why:
             yield Malformed(source, number, "line", why, line)
         else:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import partial
-from itertools import islice, product
 from pathlib import Path
-from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from scrapy_neardup.errors import AnyReason, NearDupError
 from scrapy_neardup.lab.documents import DocumentReader
@@ -121,35 +118,3 @@ def find_side(url: str, store: PageStore) -> Side:
         f"scrapy neardup explain {shell_word(url)}. To compare it, name a file with its text, or set NEARDUP_KEEP = "
         '"texts" before the next crawl.'
     )
-
-
-#: Characters that are not encoded in a URL. With the percent sign among them, nothing is encoded twice.
-_SAFE = "%/:=&?~#+!$,;'@()*[]"
-
-
-def near_urls(store: PageStore, url: str) -> list[str]:
-    """Return up to five URLs of the state that differ from this one only in spelling."""
-    return list(islice((other for other in spellings(url) if store.find(other) is not None), 5))
-
-
-def spellings(url: str) -> list[str]:
-    """Return other spellings of a URL: scheme, ``www.``, last slash, fragment, percent-encoding, case of the host.
-
-    >>> spellings("https://a.example/b/")[:3]
-    ['https://a.example/b', 'https://www.a.example/b/', 'https://www.a.example/b']
-    """
-    try:
-        parts = urlsplit(url if "://" in url else f"https://{url}")
-    except ValueError:  # an open bracket
-        return []
-    host = parts.netloc.lower()
-    hosts = host, host.removeprefix("www.") if host.startswith("www.") else f"www.{host}"
-    schemes = parts.scheme, "http" if parts.scheme == "https" else "https"
-    plain, quoted = (parts.path, parts.query), partial(quote, safe=_SAFE, errors="surrogatepass")
-    paths = plain, tuple(map(quoted, plain)), tuple(map(unquote, plain))
-    found = [
-        urlunsplit((scheme, host, other, query, fragment))
-        for scheme, host, (path, query), fragment in product(schemes, hosts, paths, (parts.fragment, ""))
-        for other in (path, path.rstrip("/") if path.endswith("/") else f"{path}/")
-    ]
-    return [one for one in dict.fromkeys(found) if one != url]

@@ -139,7 +139,7 @@ class Context:
         page, also_copies = self.page, self.policy.also_copies
         return search(self.method, self.store, page.url, self.fingerprint, page.canonical, self.delivered, also_copies)
 
-    @cached_property
+    @property
     def filed_fingerprint(self) -> Fingerprint:
         """The fingerprint that is filed: without overused keys, and with the mark ``in_form``."""
         found = self.search_result

@@ -27,7 +27,7 @@ def lock(path: Path, location: str) -> FileLock:
         raise StoreLocked(
             f"Another process is using the state at {location}. Wait until its crawl ends, or give each spider its own "
             "state with NEARDUP_SCOPE = 'spider', or by a name in NEARDUP_STORE, such as "
-            "'leveldb:///data/%(name)s'. Meanwhile scrapy neardup stats, explain, groups, report and export can read "
+            "'leveldb:///data/%(name)s'. Meanwhile scrapy neardup stats, explain, report and export can read "
             "the state."
         ) from None
     except OSError as error:

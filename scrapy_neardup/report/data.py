@@ -97,7 +97,7 @@ class PagePair:
 class Report:
     """Everything in a report.
 
-    ``flows`` are the largest of ``all_flows``. ``groups``, ``pairs`` and ``copies`` (newest first) are bounded, too;
+    ``flows`` are the largest of ``all_flows``. ``groups``, ``pairs`` and ``copies`` (newest first) are bounded;
     ``totals`` has the number of groups and copies. ``parameters``: of the recipe. ``unjudged``: pages by
     reason in all ``remembered`` crawls; ``crawls``: the last of them, newest first, with their counts.
     """

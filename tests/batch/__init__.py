@@ -73,9 +73,9 @@ def plain(verdict: Verdict) -> dict[str, Any]:
 
 
 def judge_in_order(
-    inputs: Sequence[str], options: BatchOptions = OPTIONS, counts: ExactCounts | None = None
+    inputs: Sequence[str], options: BatchOptions = OPTIONS, counts: ExactCounts | None = None, records: Any = None
 ) -> list[dict[str, Any]]:
-    """The verdicts of ``dedup --counts exact``, which fill the ``counts``."""
+    """The verdicts of ``dedup --counts exact``, which fill the ``counts`` and the list of ``records``."""
     config, method = options.config, options.make_method()
     store = memory_state(method.recipe(), options.secret)
     store.use_exact_counts((counts or ExactCounts()).on_site)
@@ -84,7 +84,10 @@ def judge_in_order(
     source = PageSource(options.fields, config.make_reader(), hashes_items=False)
     batch = Batch(detector, partial(detector.judge_now, sealed=False), source, options.id_field)
     entries = (entry for name in inputs for entry in read_input(name) if isinstance(entry, Entry))
-    return [plain(batch.judge(entry).verdict) for entry in entries]
+    verdicts = [plain(batch.judge(entry).verdict) for entry in entries]
+    if records is not None:
+        records += store.records()
+    return verdicts
 
 
 def make_run(folder: Path, inputs: Sequence[str], pages: int, previous: BatchRun | None = None) -> BatchRun:

@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.batch import pages
 from scrapy_neardup.batch.counts import ExactCounts
+from scrapy_neardup.batch.results import judged_pages
 from scrapy_neardup.batch.rows import Topic
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Page
+from scrapy_neardup.state.record import Record
 from tests.batch import InlineRunner, judge_in_order, judge_in_parts, make_run, write_records
 from tests.build import article_text, story
 
@@ -109,6 +111,23 @@ def one_footer() -> Records:
     ]
 
 
+def one_menu() -> Records:
+    """A site with a menu of long sentences, which give all keys until they are boilerplate; its articles elsewhere."""
+    menu = "".join("".join(story(500 + number, 4)).replace("。", "，") + "。" for number in range(6))
+    texts = ["".join(story(600 + number, 4)) for number in range(40)]
+    here = [{"url": f"http://one.example/{at}", "title": f"闻{at}", "text": one + menu} for at, one in enumerate(texts)]
+    return [*here, *({"url": f"http://{at}.example/", "title": f"见{at}", "text": one} for at, one in enumerate(texts))]
+
+
+def one_line() -> Records:
+    """Long articles with a short sentence, which gives no key: one on a site, another one on many sites."""
+    lines, texts = story(6, 2), ["".join(story(700 + number, 20)) for number in (*range(84), 0)]
+    return [
+        {"url": f"http://{at * (at % 3 > 0)}.example/{at}", "title": f"文{at}", "text": one + lines[at % 3 > 0]}
+        for at, one in enumerate(texts)
+    ]
+
+
 CASES = {
     "drawn": drawn(1),
     "chain": chain(),
@@ -116,6 +135,8 @@ CASES = {
     "site": one_site(),
     "disclaimer": one_disclaimer(),
     "footer": one_footer(),
+    "menu": one_menu(),
+    "line": one_line(),
 }
 
 
@@ -131,12 +152,15 @@ def test_verdicts_do_not_depend_on_the_parts(case: str, parts: int, tmp_path: Pa
     assert judge_in_parts(tmp_path / "run", [name], -(-len(records) // parts), parts) == wanted
 
 
-@pytest.mark.parametrize("case", ["site", "disclaimer", "drawn"])
-def test_the_parts_leave_the_counts_of_one_sequence(case: str, tmp_path: Path) -> None:
-    name, exact = write_records(tmp_path / "pages.jsonl", CASES[case]), ExactCounts()
-    judge_in_order([name], counts=exact)
+@pytest.mark.parametrize("case", ["site", "disclaimer", "drawn", "line"])
+def test_the_parts_leave_the_records_and_counts_of_one_sequence(case: str, tmp_path: Path) -> None:
+    name, exact, records = write_records(tmp_path / "pages.jsonl", CASES[case]), ExactCounts(), list[Record]()
+    judge_in_order([name], counts=exact, records=records)
     run = make_run(tmp_path / "run", [name], 20)
     InlineRunner(run).run()
+    pages = {one.id: one for part in run.parts for one in judged_pages(part) if one.record is not None}
+    written = [Record.unpack(id, one.record or b"") for id, one in sorted(pages.items())]
+    assert [(one.url, one.keys, one.sketch) for one in written] == [(one.url, one.keys, one.sketch) for one in records]
     left = {topic: Counter[int]() for topic in (Topic.COUNT, Topic.BITS, Topic.FORM)}
     for part in run.parts:
         for topic, found in left.items():

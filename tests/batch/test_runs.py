@@ -88,6 +88,18 @@ def test_bad_records_and_damaged_inputs_are_set_apart(tmp_path: Path) -> None:
     assert places == [f"{bad}, line 2", str(cut)]
 
 
+def test_an_input_may_have_no_page_at_all(tmp_path: Path, name: str) -> None:
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text("{broken\n" * 3)
+    run = make_run(tmp_path / "run", [str(broken), name, str(broken)], 60)
+    InlineRunner(run).run()
+    assert len(verdicts_of(run)) == 60
+    alone = make_run(tmp_path / "alone", [str(broken)], 60)
+    InlineRunner(alone).run()
+    assert verdicts_of(alone) == []
+    assert len([*malformed_records(alone)]) == 3
+
+
 def test_a_crawl_goes_on_with_the_exported_state(tmp_path: Path) -> None:
     records: list[dict[str, Any]] = [
         {"url": f"http://{version}.example/{family}", "title": f"题{family}", "text": article_text(family, version)}

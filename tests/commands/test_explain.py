@@ -35,31 +35,12 @@ def forget(state: str, *urls: str) -> None:
         store.forget(ids)
 
 
-@pytest.mark.parametrize(
-    ("known", "typed"),
-    [
-        ("https://a.example/b", "https://a.example/b/"),
-        ("https://a.example/b/", "https://a.example/b"),
-        ("https://a.example", "https://a.example/"),
-        ("https://a.example/b/?x=1", "https://a.example/b?x=1"),
-        ("http://www.a.example/b", "https://a.example/b/#end"),
-        ("https://a.example/b", "http://www.a.example/b"),
-        ("https://a.example/b", "A.Example/b"),
-        ("https://a.example:8080/b", "http://www.a.example:8080/b/"),
-        ("https://a.example/%E6%96%B0%E9%97%BB?q=%E6%A2%A8", "https://a.example/新闻?q=梨"),
-        ("https://a.example/新闻", "http://a.example/%E6%96%B0%E9%97%BB"),
-        *(("", odd) for odd in ("https://[half/", "https://a.example:port/", "", "://", "https://a.example/\udcff")),
-    ],
-)
-def test_an_unknown_url_is_shown_with_similar_ones(sqlite: str, invoke: Invoke, known: str, typed: str) -> None:
-    if known:
-        with open_state(sqlite) as store:
-            id = store.new_id()
-            store.add(Record(id, known, id))
+@pytest.mark.parametrize("typed", [f"{PEAR}/", "https://[half/", "", "://", "https://a.example/\udcff"])
+def test_an_unknown_url_is_named(sqlite: str, invoke: Invoke, typed: str) -> None:
     done = invoke("explain", typed, PEAR, "--store", sqlite, "--json")
     first, second = done.data["pages"]
-    near = [known] if known else []
-    assert (done.code, first, second["found"]) == (1, {"url": typed, "found": False, "near": near}, True)
+    assert (done.code, first, second["found"]) == (1, {"url": typed, "found": False}, True)
+    assert "is not in the state at " in invoke("explain", typed, "--store", sqlite).out
 
 
 def test_a_copy_whose_original_is_gone_says_so(sqlite: str, invoke: Invoke) -> None:
@@ -98,7 +79,7 @@ def test_the_newest_pages_of_a_large_group_are_listed(state: str, invoke: Invoke
 def test_copies_of_a_forgotten_original_are_counted(sqlite: str, invoke: Invoke) -> None:
     forget(sqlite, PEAR)
     said = invoke("stats", "--store", sqlite).out
-    assert re.search(r"^copies without original +2, 28\.6%\ngroups +1\nlargest group +2$", said, re.MULTILINE)
+    assert re.search(r"^copies without original +2\ngroups +1\nlargest group +2$", said, re.MULTILINE)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -107,7 +88,7 @@ def test_an_empty_state_has_statistics(tmp_path: Path, invoke: Invoke, kind: str
     with open_state(state):
         pass
     said = invoke("stats", "--store", state).out
-    assert re.search(r"^pages +0, 0\.0%$", said, re.MULTILINE)
+    assert re.search(r"^pages +0$", said, re.MULTILINE)
     assert "first seen" not in said
     found = invoke("stats", "--store", state, "--json").data
     assert [found[name] for name in ("pages", "groups", "largest_group", "sites", "top_sites")] == [0, 0, 0, 0, []]

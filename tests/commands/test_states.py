@@ -63,7 +63,7 @@ def test_a_state_in_use_is_read_as_of_a_time(state: str, at_work: PageStore, inv
     assert (done.data["pages"], done.data["unsealed"], done.data["in_use"]) == (9, 1, True)
     said = "morning is using it. Unsealed pages: 1. They become permanent when their feeds are stored.\n"
     assert done.err == f"As of {done.data['as_of']}, {said}"
-    assert re.search(r"^unsealed +1, 11\.1%$", invoke("stats", "--store", state).out, re.MULTILINE)
+    assert re.search(r"^unsealed +1$", invoke("stats", "--store", state).out, re.MULTILINE)
     found = invoke("explain", NEW, PEAR, "--store", state, "--json").data
     assert [page["sealed"] for page in found["pages"]] == [False, True]
 

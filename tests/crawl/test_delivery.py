@@ -208,6 +208,19 @@ def test_a_feed_is_on_the_disk_before_its_storage_has_it(
     assert (steps, desk.sealed) == (order, sealed)
 
 
+def test_a_page_waits_for_the_feeds_of_all_its_items_and_no_more_once_one_is_lost() -> None:
+    desk = Desk(first := Slot())
+    desk.play("es")
+    desk.exporter.slots = [second := Slot()]
+    desk.play("es")
+    lost = judged_page(8)
+    desk.play("esef", lost)
+    store(first)
+    assert desk.sealed == []
+    store(second)
+    assert desk.sealed == [7]
+
+
 @pytest.mark.parametrize("late", [False, True], ids=["it fails first", "it fails last"])
 def test_the_pages_of_a_feed_that_fails_stay_unsealed_also_those_of_later_items(late: bool) -> None:
     desk = Desk(good := Slot(uri="mem://good"), bad := Slot(uri="mem://bad").fails())

@@ -58,6 +58,13 @@ def test_line_numbers_count_blank_lines_and_lines_stay_unchanged(tmp_path: Path)
     ]
 
 
+def test_a_line_that_is_not_wanted_is_not_parsed(tmp_path: Path) -> None:
+    file = tmp_path / "feed.jsonl"
+    file.write_bytes(b"{broken\n\n" + LINE_A + b"\n{broken too")
+    found = [*read_input(str(file), is_wanted={1}.__contains__)]
+    assert summaries(found) == [(1, "skipped", "not wanted"), (3, A), (4, "skipped", "not wanted")]
+
+
 def test_a_line_without_end_is_not_taken_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entry, "LARGEST", 30)
     file = tmp_path / "feed.jsonl"

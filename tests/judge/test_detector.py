@@ -105,6 +105,12 @@ def test_a_delivered_copy_is_unchanged_the_next_time_with_every_method(name: str
     assert (tag["original"], tag["similarity"], tag["kind"], store.pages) == (FIRST.url, 1.0, None, 2)
 
 
+def test_a_dropped_copy_keeps_its_record_when_its_text_changes(detector: Detector) -> None:
+    answer(detector, FIRST)
+    copy = ALIKE[Likeness.NEAR]
+    assert len({answer(detector, replace(copy, text=copy.text + more)).id for more in ("", "更正：今天停航。")}) == 1
+
+
 def test_a_dropped_copy_stays_one_though_its_text_is_boilerplate_by_now(
     store: PageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -197,7 +197,6 @@ MILD: dict[str, dict[str, Any]] = {
     "punctuation": {"threshold": 1.0},
     "keywords": {"n": 2},
     "simhash": {"distance": 8},
-    "imatch": {"lexicons": 64},
     "cascade": {"base": 0.4},
 }
 

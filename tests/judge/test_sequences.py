@@ -205,6 +205,8 @@ an old page that takes over an article is newer than the article
     LONGER=THIRD unique; FIRST unique; LONGER updated; FIRST+ updated
 a page that becomes a copy of an older one is a duplicate
     LONGER unique; ANOTHER unique; LONGER2 unique; ANOTHER=FIRST duplicate longer
+whichever of two is the older one
+    LONGER2 unique; ANOTHER unique; LONGER unique; ANOTHER=FIRST duplicate longer2
 a delivered copy stays one when its original is updated
     drops no; FIRST unique; COPY duplicate first; FIRST+ updated; COPY=FIRST duplicate first
 better pages that are withdrawn leave their places to those before them

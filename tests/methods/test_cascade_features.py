@@ -12,7 +12,6 @@ import pytest
 from scrapy_neardup.methods.cascade.features import Features, compare
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.rules import score as weighted
-from scrapy_neardup.methods.cascade.rules import weights
 from scrapy_neardup.methods.cascade.sketch import Numbers, Sketch
 from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Likeness, Page
 from scrapy_neardup.text.normalize import normalize
@@ -35,6 +34,15 @@ from tests.methods.cascade_pages import (
     unpacked,
     values,
 )
+
+WEIGHTS = {
+    "similarity": 1.0,
+    "form": -DEFAULTS.by_site,
+    "gone": -2 * DEFAULTS.by_gone,
+    "same_title": DEFAULTS.by_title,
+    "reworded": DEFAULTS.by_reworded,
+    "numbers": -DEFAULTS.by_numbers,
+}
 
 # One feature at a time, by sketches that differ in one part
 
@@ -66,7 +74,7 @@ def test_a_feature_moves_the_score_as_its_weight_says() -> None:
         new = replace(ONE, words=WORDS, **one)
         less, more = (replace(OTHER, **{"words": WORDS, **to}) for to in (low, high))
         assert getattr(features(new, more), name) - getattr(features(new, less), name) == pytest.approx(step)
-        assert score(new, more) - score(new, less) == pytest.approx(step * weights(DEFAULTS)[name]), name
+        assert score(new, more) - score(new, less) == pytest.approx(step * WEIGHTS[name]), name
 
 
 def test_numbers_that_differ_weigh_less_in_a_longer_text() -> None:
@@ -244,7 +252,7 @@ DECISIONS: dict[str, Callable[[Explanation, Comparison], bool]] = {
 def fits(told: Explanation, found: Comparison) -> str:
     """The decision of an explanation that is right in itself, and says what the comparison says."""
     by_name = {feature.name: feature.weight for feature in told.features}
-    assert {name: weight for name, weight in by_name.items() if weight} == pytest.approx(weights(DEFAULTS))
+    assert {name: weight for name, weight in by_name.items() if weight} == pytest.approx(WEIGHTS)
     assert all(feature.meaning for feature in told.features)
     assert told.score == pytest.approx(sum(feature.value * feature.weight for feature in told.features))
     assert told.needed == DEFAULTS.base
@@ -280,6 +288,11 @@ def some_pages(seed: int) -> tuple[Page, Page]:
     titles = dice.sample([TITLE, "渡口 第 3 期", "渡口 第 4 期", "", "An old mill", *map(some_word, (text, new))], 2)
     sites = [dice.choice(["", "a.example", "b.example"]) for _ in range(2)]
     return page(new, dice.choice(titles), site=sites[0]), page(text, titles[0], site=sites[1])
+
+
+def test_an_explanation_fits_the_verdict() -> None:
+    one, other = page(HALF), page(FERRY)
+    assert "of the whole texts" in fits(explained(one, other), judged(one, other))
 
 
 @pytest.mark.slow

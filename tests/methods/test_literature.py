@@ -132,7 +132,7 @@ EXAMPLES: list[tuple[str, dict[str, Any], str, str, float, bool]] = [
     ("imatch", {"min_terms": 1}, "ferry quay buoy lantern", "ferry quay buoy lantern 渡口", 0.0, False),
     ("imatch", {"min_terms": 3}, "ferry quay buoy", "buoy, quay; the ferry", 1.0, True),
     ("imatch", {"min_terms": 4}, "ferry quay buoy", "buoy, quay; the ferry", 0.0, False),
-    ("imatch", {"lexicons": 64, "thin": 0.9}, " ".join(TERMS[:10]), " ".join(TERMS[10:20]), 0.0, False),
+    ("imatch", {}, " ".join(TERMS[:10]), " ".join(TERMS[10:20]), 0.0, False),
     # Each rule of keywords, and what weights say.
     ("keywords", {"rule": "frequent", "n": 3}, ARTICLE, SWAPPED, 0.0, False),
     ("keywords", {"rule": "frequent", "n": 3}, ARTICLE, LIGHTER, 0.0, False),
@@ -434,22 +434,6 @@ def test_sentences_end_at_every_mark_and_are_shown() -> None:
 
 
 # -- lexicons and refused parameters ----------------------------------------------------------------------------------
-
-
-def test_thinned_lexicons_forgive_a_term(lexicon: str) -> None:
-    text, without = " ".join(TERMS), " ".join(TERMS[1:])
-    assert not compared("imatch", {"lexicon": lexicon}, text, without).duplicate
-    found = compared("imatch", {"lexicon": lexicon, "lexicons": 33}, text, without)
-    assert found.duplicate
-    assert 5 <= found.similarity * 33 <= 17
-    several = fingerprint("imatch", text, {"lexicon": lexicon, "lexicons": 10, "thin": 0.0}).keys
-    assert len(several) == 10  # equal copies have keys of their own, and the whole lexicon is the first
-    assert several[:1] == fingerprint("imatch", text, {"lexicon": lexicon}).keys
-    for thin in (0.1, 0.6):
-        parameters = {"lexicon": lexicon, "lexicons": 64, "thin": thin, "min_terms": 1}
-        rests = [" ".join(one for one in TERMS if one != term) for term in TERMS]
-        lacking = [compared("imatch", parameters, text, rest).similarity * 64 / 63 for rest in rests]
-        assert np.mean(lacking) == pytest.approx(thin, abs=0.05)
 
 
 def test_another_language_needs_a_lexicon() -> None:

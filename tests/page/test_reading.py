@@ -95,7 +95,9 @@ def test_hidden_lines_of_the_main_text_are_added_and_parts_of_visible_ones_not()
     found = read(prose(FERRY, PEARS), f"{FERRY}\n- {KEEPER}\n{PEARS}")
     assert found.page.text == found.page.main == f"{FERRY}\n{PEARS}\n- {KEEPER}"
     assert is_kept(found) == [True, True]
-    for hidden in ["", "a pier", "* * * * * * * *", f"{FERRY} {PEARS}", FERRY[4:20]]:
+    assert [*found.lines()][2:] == [(f"- {KEEPER}", LineRole.UNSEEN)]
+    assert read(prose(FERRY, PEARS), f"{FERRY}\n{PEARS}\n{'x' * 12}").page.text == f"{FERRY}\n{PEARS}\n{'x' * 12}"
+    for hidden in ["", "a pier", "x" * 11, "* * * * * * * *", f"{FERRY} {PEARS}", FERRY[4:20]]:
         assert read(prose(FERRY, PEARS), f"{FERRY}\n{PEARS}\n{hidden}").page.text == f"{FERRY}\n{PEARS}"
 
 

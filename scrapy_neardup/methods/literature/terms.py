@@ -7,13 +7,8 @@ from collections.abc import Collection, Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import compress
-
-import numpy as np
-import numpy.typing as npt
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.hashing import mix64
 from scrapy_neardup.hashing.classic import CLASSIC, classic_hash
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.methods.base import Parameters, choice, decides, file, names, number, whole
@@ -21,8 +16,6 @@ from scrapy_neardup.methods.literature.base import (
     Agreement,
     PublishedMethod,
     Text,
-    pack_hashes,
-    unpack_hashes,
     word_counts,
 )
 from scrapy_neardup.model import Fingerprint
@@ -141,11 +134,6 @@ class IMatchParameters(Parameters):
     low: float = number(0.2)
     #: The highest IDF of a word that counts.
     high: float = number(0.8)
-    #: With 1 only the lexicon is used, as published in 2002. With n, n - 1 thinned copies of the lexicon are used as
-    #: well.
-    lexicons: int = whole(1, 1, 64)
-    #: The share of the words that each thinned copy lacks.
-    thin: float = number(0.33, 0.0, 0.99)
     #: How many words a signature needs.
     min_terms: int = whole(10, 1, 10_000)
     #: The path of a file of lines of a word, a space and its inverse document frequency; empty for jieba's table.
@@ -161,13 +149,10 @@ class IMatch(PublishedMethod):
 
     Chowdhury, Frieder, Grossman and McCabe 2002 ("Collection statistics for fast duplicate document detection") take
     those terms of a page that have a middling inverse document frequency (IDF) in a lexicon, sort them and hash them as
-    one. Pages with the same hash are duplicates; one such term more, and a copy is missed. Kolcz, Chowdhury and
-    Alspector 2004 ("Improved robustness of signature-based near-replica detection via lexicon randomization") add
-    copies of the lexicon, each without a random share of its terms. One equal signature of all is enough.
+    one. Pages with the same hash are duplicates; one such term more, and a copy is missed.
 
-    Differences: BLAKE2b replaces SHA-1. A term's hash replaces chance, so the thinned lexicons need no file and are the
-    same everywhere. A page with fewer than ``min_terms`` terms has no signature: a few equal terms prove nothing, the
-    known weakness on short texts. The title does not count, as copies change it.
+    Differences: BLAKE2b replaces SHA-1. A page with fewer than ``min_terms`` terms has no signature: a few equal terms
+    prove nothing, the known weakness on short texts. The title does not count, as copies change it.
     """
 
     name = "imatch"
@@ -175,7 +160,7 @@ class IMatch(PublishedMethod):
     parameters: IMatchParameters
 
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
-        """The signatures are the keys: 8 bytes for each lexicon, zeros for too few terms.
+        """The hash is the key and, in 8 bytes, the signature; nothing for too few terms.
 
         Raises LexiconNeeded if the lexicon does not know the language of the text.
         """
@@ -183,19 +168,10 @@ class IMatch(PublishedMethod):
         found = set(words(text.body, singles=True))
         read_lexicon(p.lexicon).check_language(found)
         terms = sorted(found & _band(p.lexicon, p.low, p.high))
-        kept: list[npt.NDArray[np.bool_]] = [np.ones(len(terms), np.bool_)]
-        if p.lexicons > 1:
-            kept += _thin(self.hashes.each(terms), p.lexicons - 1, p.thin)
-        signatures = [
-            self.hashes.of(f"imatch {copy} {' '.join(compress(terms, mask))}") if mask.sum() >= p.min_terms else 0
-            for copy, mask in enumerate(kept)
-        ]
-        return [one for one in signatures if one], pack_hashes(signatures)
-
-    def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
-        """The share of lexicons under which both pages have the same terms."""
-        equal = sum(x == y != 0 for x, y in zip(unpack_hashes(one), unpack_hashes(other), strict=True))
-        return Agreement(equal / self.parameters.lexicons, equal > 0)
+        if len(terms) < p.min_terms:
+            return (), b""
+        value = self.hashes.of(f"imatch 0 {' '.join(terms)}")
+        return (value,), value.to_bytes(8, "big")
 
 
 @lru_cache(maxsize=4)
@@ -204,12 +180,6 @@ def _band(path: str, low: float, high: float) -> frozenset[str]:
     table = read_lexicon(path)
     lowest, highest = (table.lowest + end * (table.highest - table.lowest) for end in (low, high))
     return frozenset(word for word, idf in table.idf.items() if lowest <= idf <= highest)
-
-
-def _thin(hashes: npt.NDArray[np.uint64], copies: int, thin: float) -> list[npt.NDArray[np.bool_]]:
-    """Return the terms that each copy keeps: the hash of each, mixed with the copy's number, exceeds the share."""
-    numbers = mix64(np.arange(1, copies + 1, dtype=np.uint64))
-    return list(mix64(hashes ^ numbers[:, None]) >= np.uint64(int(thin * 2**64)))
 
 
 #: Rule -> place of the hash that must be equal in the signature, and whether weights decide then.
