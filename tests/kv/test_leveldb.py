@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from scrapy_neardup.errors import StoreError, StoreMismatch
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.leveldb import LevelDB
 from scrapy_neardup.state import opening
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from tests.build import record as page
+from tests.faults import engine_of
 
 pytest.importorskip("plyvel", reason="plyvel is not installed, so there is no LevelDB")
 
@@ -77,3 +80,19 @@ def test_a_new_state_whose_making_was_cut_short_is_made_again(tmp_path: Path) ->
     store = open_at(LevelDB, str(tmp_path / "state"), {})
     assert store.pages == 0
     store.close()
+
+
+def test_after_a_failed_write_nothing_is_appended_to_the_log(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = opened(state)
+    engine = engine_of(store)
+    full = Mock(side_effect=engine.library_error("IO error: No space left on device"))
+    monkeypatch.setattr(engine, "_db", Mock(write_batch=full))
+    with pytest.raises(StoreError, match="Check the disk"):
+        engine.write(Changes(), sync=False)
+    monkeypatch.undo()
+    with pytest.raises(StoreError, match="takes no more pages"):
+        store.add(page(PAGES))
+    with pytest.raises(StoreError, match="takes no more pages"):
+        store.close()
+    with closing(opened(state)) as store:
+        read_all(store)

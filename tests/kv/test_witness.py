@@ -379,3 +379,17 @@ def test_rows_that_do_not_fit_are_told_of_after_a_kill(spot: Spot) -> None:
             assert not check(store).sound, told
         with pytest.raises(StoreDamaged, match=told):
             killed.open()
+
+
+def test_a_state_that_is_refused_is_not_taken_for_sound_at_the_next_opening(spot: Spot) -> None:
+    spot.fill(0, 9)
+    engine = spot.kind(spot.location)
+    engine.lock()
+    engine.open(None, is_held=False)
+    engine.accept()
+    engine.write(Changes(deletes={record_key(3)}), sync=True)
+    engine.close()
+    engine.unlock()
+    for _ in range(2):
+        with pytest.raises(StoreDamaged, match="8 pages"):
+            spot.open()
