@@ -139,12 +139,12 @@ class Judge:
         visit.pages[url] = is_judged = Event()
         try:
             visit.pages[url] = page = await self._judge(url, make)
+            page.response_items = visit.items
         except BaseException:
             del visit.pages[url]
             raise
         finally:
-            is_judged.happen()
-        page.response_items = visit.items
+            is_judged.happen()  # without asyncio the items that wait run here, to the end of their pipelines
         return page
 
     async def _judge(self, url: str, make: Make) -> JudgedPage:

@@ -118,7 +118,10 @@ def _size_of(item: Any) -> int:
     >>> _size_of({"html": "x" * 30_000, "lines": ["y" * 5_000], "n": 1})
     35000
     """
-    values = ItemAdapter(item).values() if ItemAdapter.is_item(item) else ()
+    try:
+        values = list(ItemAdapter(item).values()) if ItemAdapter.is_item(item) else []
+    except Exception:  # the judge reports it
+        return _LEAST
     parts = (part for value in values for part in (value if isinstance(value, (list, tuple)) else [value]))
     return max(_LEAST, sum(len(part) for part in parts if isinstance(part, (str, bytes))))
 

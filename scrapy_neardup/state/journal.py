@@ -43,6 +43,8 @@ def add_to_list(directory: str, urls: Iterable[str]) -> None:
         if not path.parent.is_dir():
             return
         with path.open("a", encoding="utf-8", errors="surrogatepass") as file:
+            if file.tell():  # a full disk may have cut the last line
+                file.write("\n")
             file.writelines(f"{_escape(url)}\n" for url in urls)
             file.flush()
             os.fsync(file.fileno())

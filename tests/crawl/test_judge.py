@@ -111,6 +111,19 @@ def test_items_that_come_while_their_page_is_being_judged_wait_for_it() -> None:
     assert (court.count("waited"), court.count("pages")) == (1, 2)
 
 
+def test_a_page_knows_its_items_before_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without asyncio they run at once, and the first to end would seal the page: a kill would lose the rest."""
+    known, one, happen = list[bool](), visit(1), Event.happen
+
+    def look(event: Event) -> None:
+        known.extend(page.response_items is one.items for page in one.pages.values() if isinstance(page, JudgedPage))
+        happen(event)
+
+    monkeypatch.setattr(Event, "happen", look)
+    Court().pages(({"n": 1}, one))
+    assert known == [True]
+
+
 def test_items_with_content_and_no_url_are_numbered_and_without_response_known_by_their_content() -> None:
     court, one, base = Court(wait=0), visit(1), article_url(1)
     items: list[dict[str, Any]] = [{"text": article_text(family)} for family in (2, 3, 4, 5)]

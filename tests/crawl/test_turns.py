@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from threading import Thread
 from time import monotonic
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,13 +17,14 @@ import scrapy
 from packaging.version import Version
 
 from scrapy_neardup.crawl import turns
-from scrapy_neardup.crawl.turns import AsyncPageReader, Turn, make_page_reader
+from scrapy_neardup.crawl.turns import AsyncPageReader, Backlog, Turn, make_page_reader
 from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import Answer, HtmlReader, PageContent
 from scrapy_neardup.page.source import PageSource, UnreadPage
 from scrapy_neardup.settings import AUTO, DEFAULT_FIELDS, Config
 from tests.crawl.parts import notes
+from tests.crawl.project import UnreadableItem
 from tests.page.pages import ARTICLE
 
 pytestmark = pytest.mark.skipif(
@@ -98,6 +100,15 @@ def test_one_that_was_read_is_not_overtaken_though_the_loop_was_held_up() -> Non
         return is_waiting
 
     assert asyncio.run(run())
+
+
+def test_an_item_that_cannot_be_read_is_held_like_a_small_one() -> None:
+    slot = SimpleNamespace(active_size=0)
+    crawler: Any = SimpleNamespace(engine=SimpleNamespace(scraper=SimpleNamespace(slot=slot)))
+    for item in ({"html": "x" * 30_000}, UnreadableItem("One.")):
+        with Backlog(crawler).hold(item):
+            assert slot.active_size == (30_000 if isinstance(item, dict) else 10_000)
+        assert slot.active_size == 0
 
 
 # Which process reads a page
