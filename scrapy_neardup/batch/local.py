@@ -22,14 +22,7 @@ import pyarrow as pa
 
 from scrapy_neardup.batch.pages import read_stretch
 from scrapy_neardup.batch.part import PartPages, judge_part
-from scrapy_neardup.batch.rows import (
-    ASKED,
-    Asked,
-    answer,
-    make_rows,
-    matching,
-    named_ranks,
-)
+from scrapy_neardup.batch.rows import ASKED, Asked, answer, make_rows, matching, named_ranks
 from scrapy_neardup.batch.runs import ArchivePart, BatchOptions, BatchRun, count_pages
 from scrapy_neardup.errors import NearDupError
 

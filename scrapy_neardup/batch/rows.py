@@ -67,7 +67,7 @@ def unsigned(hashes: _Numbers) -> npt.NDArray[np.uint64]:
 def sorted_set(hashes: _Numbers) -> _Numbers:
     """Return the different hashes in order; faster than ``numpy.unique``."""
     hashes = np.sort(hashes)
-    return hashes[is_first(hashes)]
+    return hashes[_is_first(hashes)]
 
 
 def make_rows(
@@ -102,8 +102,8 @@ def answer(rows: pa.Table, common: int, first: int) -> pa.Table:
 def _answer(rows: pa.Table, topic: Topic, common: int, first: int) -> pa.Table:
     rows = rows.sort_by([(name, "ascending") for name in ("hash", "part", "value")])
     hashes, parts, values = (rows[name].to_numpy() for name in ("hash", "part", "value"))
-    is_new = is_first(hashes)
-    asking = np.flatnonzero((is_new | is_first(parts)) & (parts >= first))
+    is_new = _is_first(hashes)
+    asking = np.flatnonzero((is_new | _is_first(parts)) & (parts >= first))
     # The rows of a hash that earlier parts left stand before the first row of the asking part.
     begins = np.flatnonzero(is_new)[np.cumsum(is_new) - 1] if len(rows) else asking
     is_left = values != 0
@@ -133,7 +133,7 @@ def _rows_of(topic: Topic, *columns: npt.NDArray[Any]) -> pa.Table:
     return pa.table([pa.array(one, field.type) for one, field in zip((topics, *columns), ROWS, strict=True)], ROWS)
 
 
-def is_first(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def _is_first(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Return which values differ from the one before."""
     found = np.ones(len(values), bool)
     found[1:] = values[1:] != values[:-1]

@@ -73,17 +73,24 @@ class ScratchDirectory:
         prefix = f".{place.name[:100]}.look-"
         _sweep(place.parent, prefix)
         try:
-            self.path = Path(mkdtemp(prefix=prefix, dir=place.parent))
+            self._make(prefix, place.parent)
         except OSError:
             try:
-                self.path = Path(mkdtemp(prefix="neardup-look-"))
+                self._make("neardup-look-", None)
             except OSError as error:
                 raise StoreError(
                     f"The state at {place} cannot be copied for reading: {error}. Make room, or set TMPDIR to a folder "
                     "with room."
                 ) from error
+
+    def _make(self, prefix: str, parent: Path | None) -> None:
+        self.path = Path(mkdtemp(prefix=prefix, dir=parent))
         self._lock = FileLock(self.path / "lock", timeout=0, thread_local=False)
-        self._lock.acquire()
+        try:
+            self._lock.acquire()
+        except OSError:  # a full disk may have room for the folder and none for the lock
+            shutil.rmtree(self.path, ignore_errors=True)
+            raise
 
     def remove(self) -> None:
         """Remove the folder."""

@@ -27,7 +27,7 @@ Records = list[dict[str, Any]]
 
 
 def drawn(seed: int, count: int = 66) -> Records:
-    """Articles, copies with edits, new versions of pages, excerpts, short texts, links to an original."""
+    """Articles, copies with edits, new versions of pages, excerpts, short texts."""
     chance, records = random.Random(seed), Records()
     for number in range(count):
         sentences = story(1000 * seed + number, 12)
@@ -128,6 +128,18 @@ def one_line() -> Records:
     ]
 
 
+def one_link() -> Records:
+    """Pages that name an earlier page as canonical. It has their title, and many have no key in common with it."""
+    records, texts = Records(), [story(800 + number, 12) for number in (*range(20), 0)]
+    for number, text in enumerate(texts):
+        link = f'<link rel="canonical" href="http://first{number}.example/">'
+        for site, sentences in ("first", text), ("second", [*text[:3], *story(900 + number, 9)]):
+            head = f"<title>录{number}</title>{link if site == 'second' else ''}"
+            body = "".join(f"<p>{one}</p>" for one in sentences)
+            records.append({"url": f"http://{site}{number}.example/", "html": f"{head}<article>{body}</article>"})
+    return records
+
+
 CASES = {
     "drawn": drawn(1),
     "chain": chain(),
@@ -137,6 +149,7 @@ CASES = {
     "footer": one_footer(),
     "menu": one_menu(),
     "line": one_line(),
+    "link": one_link(),
 }
 
 

@@ -129,6 +129,12 @@ def test_a_list_holds_each_url_once_and_none_that_has_come(tmp_path: Path) -> No
     assert not list(tmp_path.iterdir())
 
 
+def test_a_line_that_a_full_disk_cut_takes_no_url_with_it(tmp_path: Path) -> None:
+    (tmp_path / LIST).write_text("http://a/1\nhttp:", "utf-8")
+    add_to_list(str(tmp_path), ["http://a/2", "http://a/3"])
+    assert prune_list(str(tmp_path), known("http://a/3")) == (3, ["http://a/1", "http:", "http://a/2"])
+
+
 @pytest.mark.parametrize(
     ("url", "line"),
     [

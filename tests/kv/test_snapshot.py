@@ -10,9 +10,11 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from errno import ENOSPC
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.kv import checked, sqlite
@@ -287,6 +289,19 @@ def test_what_a_killed_look_has_left_goes_with_a_later_one(tmp_path: Path) -> No
     for one in (held, young, fresh):
         one.remove()
         assert not one.path.exists()
+
+
+def test_a_disk_with_room_for_a_folder_and_not_for_its_lock_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: FileLock) -> None:
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(FileLock, "acquire", full)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(StoreError, match=r"cannot be copied for reading: .* Make room"):
+        ScratchDirectory(tmp_path / "state")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_state_in_a_fixed_folder_is_copied_elsewhere(
