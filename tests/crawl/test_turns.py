@@ -193,7 +193,11 @@ def test_a_page_that_a_worker_has_read_is_not_overtaken_while_the_loop_is_held_u
     run = pool._run
 
     def note(on_start: Callable[[], None], future: Future[Answer]) -> None:
-        run(lambda: (on_start(), begun.append(turn.deadline))[0], future)
+        def start() -> None:
+            on_start()
+            begun.append(turn.deadline)
+
+        run(start, future)
 
     pool._run = note  # type: ignore[method-assign]
     asyncio.run(desk.reader.read(desk.draft(ARTICLE), turn))
