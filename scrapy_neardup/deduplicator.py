@@ -35,6 +35,16 @@ _SETTING = re.compile(r"\bNEARDUP_([A-Z_]+)")
 _LOCK = RLock()
 
 
+def _renew_lock() -> None:
+    """A thread of the parent process may hold the lock of a forked child, which would wait for ever."""
+    global _LOCK  # noqa: PLW0603  # a lock cannot be renewed
+    _LOCK = RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
 class Deduplicator:
     """Judge pages one by one against a state, and remember them there.
 

@@ -54,7 +54,9 @@ def said(call: Callable[[], object], kind: type[NearDupError]) -> str:
 
 def script(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Python code in a process of its own, which finds the package as this one does."""
-    head = "import os, sys\nfrom pathlib import Path\nfrom scrapy_neardup import Deduplicator\n"
+    head = (
+        "import os, sys, threading\nfrom pathlib import Path\nfrom scrapy_neardup import Deduplicator, deduplicator\n"
+    )
     root = str(Path(__file__).parents[2])
     return subprocess.run(
         [sys.executable, "-c", head + code],
@@ -259,24 +261,36 @@ def test_a_state_in_use_by_another_process_is_refused_with_a_cure(tmp_path: Path
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_copy_refuses_to_work_and_does_not_close_the_state_of_its_parent(tmp_path: Path) -> None:
+    """Nor does it wait for a thread of its parent."""
     code = f"""
 d = Deduplicator(Path('seen.db'))
 d.check(text={FERRY!r})
+judging, forked = threading.Event(), threading.Event()
+
+def judge():
+    with deduplicator._LOCK:
+        judging.set()
+        forked.wait()
+
+threading.Thread(target=judge).start()
+judging.wait()
 if not os.fork():
     try:
         d.check(text='x')
     except TypeError as error:
         print(error, flush=True)
     d.close()
+    print(Deduplicator().check(text={FERRY!r}).headline, flush=True)
     os._exit(0)
 os.wait()
+forked.set()
 print(d.check(text={FERRY!r}).headline)
 d.close()
 """
     done = script(code, tmp_path)
-    first, second = done.stdout.splitlines()
+    first, *others = done.stdout.splitlines()
     assert first.startswith("This Deduplicator was opened by another process")
-    assert second == "unchanged"
+    assert others == ["unique", "unchanged"]
     with Deduplicator(tmp_path / "seen.db") as dedup:
         assert dedup._store.pages == 1
 

@@ -47,7 +47,7 @@ def check_command(arguments: argparse.Namespace, config: Config) -> int:
         return 0 if found.sound else 1
     if not issubclass(kind, FileEngine):
         raise StoreError(f"The state at {place} is on a server, where it cannot be repaired. Restore it from a backup.")
-    target = locate_new_state(asked, kind)
+    target = locate_new_state(asked, "--repair", kind)
     repaired = repair((kind, place), target, watch=progress, secret=config.secret)
     data = {"source": place, **_repair_data(repaired)}
     lines = [

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
 from contextlib import ExitStack
 from dataclasses import asdict
 
 from scrapy_neardup.cli.command import JSON, STATE, STORE, command, option
 from scrapy_neardup.cli.opening import (
-    find_state,
+    find_source,
     locate_new_state,
     locate_state,
     only_state,
@@ -19,7 +18,6 @@ from scrapy_neardup.cli.opening import (
 from scrapy_neardup.cli.output import format_count, format_counts, present, progress, warn, write
 from scrapy_neardup.errors import StoreMismatch
 from scrapy_neardup.judge.recipes import decisions_of, method_of
-from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.copying import export
 from scrapy_neardup.maintenance.merge import merge
 from scrapy_neardup.maintenance.source import OpenState, check_recipes
@@ -45,7 +43,7 @@ examples:
 )
 def export_command(arguments: argparse.Namespace, config: Config) -> int:
     """Make the copy, and print the number of its pages."""
-    target = locate_new_state(arguments.output)
+    target = locate_new_state(arguments.output, "-o")
     with snapshot_state(arguments.store, config) as store:
         pages = export(store, target, progress)
         unsealed = store.pages - pages
@@ -75,10 +73,9 @@ def merge_command(arguments: argparse.Namespace, config: Config) -> int:
     """Merge, and print what became of the pages of each source."""
     url = arguments.store or only_state(config)
     locate_state(url)  # raises if no state can be there
-    names = [name if "://" in name else SQLite.url(os.path.realpath(name)) for name in arguments.sources]
+    names = [find_source(name, config) for name in arguments.sources]
     with ExitStack() as stack:
-        opened = (open_or_make_state(find_state(name, config), None, config.secret) for name in names)
-        sources = [OpenState(stack.enter_context(one)) for one in opened]
+        sources = [OpenState(stack.enter_context(snapshot_state(name, config))) for name in names]
         check_recipes(sources, sources[0].recipe, STORE)
         try:  # a merge that was killed may have left a state without a recipe
             store = stack.enter_context(open_or_make_state(url, sources[0].recipe, sources[0].secret))

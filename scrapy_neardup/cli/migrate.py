@@ -41,7 +41,7 @@ def migrate_command(arguments: argparse.Namespace, config: Config) -> int:
     if method.memory_only:
         raise SettingsError(f"The method {method.name} works only in memory. Set NEARDUP_METHOD to another one.")
     url = find_state(arguments.store, config)
-    kind, place = locate_new_state(arguments.to or url, locate_state(url)[0])
+    kind, place = locate_new_state(arguments.to or url, "--to", locate_state(url)[0])
     if not arguments.to:
         place = _new_place(place)
     recipe = state_recipe(method, config.make_extractor())

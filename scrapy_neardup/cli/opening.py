@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -56,18 +57,26 @@ def settings_of(settings: BaseSettings, spider_name: str) -> BaseSettings:
 # Which state.
 
 
-def find_state(asked: str | None, config: Config) -> str:
+def find_state(asked: str | None, config: Config, named_by: str = STORE) -> str:
     """Return the URL of an existing state: ``asked``, else the state of the crawls here.
 
-    Raises StoreError if there is none, and SettingsError if it may be one of several.
+    Raises StoreError if there is none, and SettingsError if it may be one of several. ``named_by``: the option.
     """
     url = asked or only_state(config)
-    kind, location = locate_state(url)
+    kind, location = locate_state(url, named_by)
     if not kind.exists(location):
         if near := states_near(location):
-            raise StoreError(f"There is no state at {location}. Name the one that exists: {STORE} {near[0]}")
-        raise _no_state(location, STORE)
+            raise StoreError(f"There is no state at {location}. Name the one that exists: {named_by} {near[0]}")
+        raise _no_state(location, named_by)
     return url
+
+
+def find_source(asked: str, config: Config) -> str:
+    """Return the URL of an existing state that a path or URL names. Raises StoreError or SettingsError."""
+    if not _is_url(asked):
+        path = os.path.realpath(asked)
+        asked = next(iter(states_near(path)), SQLite.url(path))
+    return find_state(asked, config, "FROM")
 
 
 def only_state(config: Config) -> str:
@@ -88,26 +97,40 @@ def _no_state(place: object, options: str) -> StoreError:
     return StoreError(f"There is no state at {place}. Name the state of a crawl with {options} {forms}.")
 
 
-def locate_state(url: str) -> tuple[type[Engine], str]:
+def locate_state(url: str, named_by: str = STORE) -> tuple[type[Engine], str]:
     """Return the kind and the place of a lasting state; raises SettingsError or StoreError for any other URL."""
-    kind, location = parse_url(url, STORE)
+    kind, location = parse_url(url, named_by)
     if not kind.is_persistent:
-        raise StoreError(f"{url} is a state in memory, which ends with its crawl. Name a lasting state with {STORE}.")
+        raise StoreError(
+            f"{url} is a state in memory, which ends with its crawl. Name a lasting state with {named_by}."
+        )
     return kind, location
 
 
-def locate_new_state(asked: str, kind: type[Engine] = SQLite) -> tuple[type[FileEngine], str]:
-    """Return the kind and the place of a state to be made at a path or URL; a path has no kind of its own.
+def locate_new_state(asked: str, named_by: str, like: type[Engine] = SQLite) -> tuple[type[FileEngine], str]:
+    """Return the kind and the place of a state to be made at a path or URL.
 
-    Raises SettingsError or StoreError.
+    At a path it is of the kind ``like``, or of SQLite if that is on a server. Raises SettingsError or StoreError.
     """
-    kind, place = locate_state(asked) if ":/" in asked[1:] else (kind, os.path.realpath(asked))
+    if _is_url(asked):
+        kind, place = locate_state(asked, named_by)
+    else:
+        kind, place = like if issubclass(like, FileEngine) else SQLite, os.path.realpath(asked)
     if not issubclass(kind, FileEngine):
         raise StoreError(
             f"{place} is on a server, where this command makes no state. Name a path, then bring that state to the "
             "server with: scrapy neardup merge"
         )
     return kind, place
+
+
+def _is_url(asked: str) -> bool:
+    """Whether this is no path. A scheme has more letters than a drive of Windows.
+
+    >>> _is_url("C:/news.sqlite"), _is_url("sqlite:///news"), _is_url("2026-11-28T18:00")
+    (False, True, False)
+    """
+    return re.match(r"[a-z+]{2,}:", asked) is not None
 
 
 def describe_use(url: str) -> str:

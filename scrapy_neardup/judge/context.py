@@ -154,8 +154,8 @@ class Context:
 
     def match(self, similar: SimilarPage) -> Match:
         """The match with the page that decides, and the sentences that both pages hold."""
-        comparison = similar.comparison
-        shared = self.method.shared(self.page, similar.compared.sketch) if self.page.text else ()
+        comparison, sketch = similar.comparison, similar.compared.sketch
+        shared = self.method.shared(self.page, sketch) if self.page.text and sketch else ()
         return match_with(
             similar.original, similarity=comparison.similarity, containment=comparison.containment, shared=shared
         )

@@ -44,10 +44,10 @@ def reserve(
         evidence = _add_near_miss(context, evidence)
     if record.keys and not policy.prefers_first:
         evidence = add_evidence(context, evidence)
-    replaces, gave_up = known.id if known else 0, bool(context.given_up)
-    if gave_up and verdict.kind is Kind.UNIQUE:
+    if context.given_up and verdict.kind is Kind.UNIQUE:
         verdict = context.verdict(Kind.UNJUDGED, record.id, reason="in_flight")
-    return Ruled(verdict, Reservation(record, fingerprint, evidence, page.site, replaces, copied_from, gave_up))
+    replaces = known.id if known else 0
+    return Ruled(verdict, Reservation(record, fingerprint, evidence, page.site, replaces, copied_from))
 
 
 def _add_near_miss(context: Context, evidence: Evidence) -> Evidence:
@@ -118,7 +118,7 @@ def judge_as_copy(context: Context, nearest: SimilarPage, role: Role = Role.COPY
         ruled = keep_record(context, known, verdict, copied_from, renewed)
         return replace(ruled, was_delivered=known.is_delivered)
     filed, differs = context.filed_fingerprint, match.similarity < context.method.variant_below
-    is_variant, is_counted = differs and nearest.compared.is_original, differs and known is None
+    is_variant = differs and (by_hand or nearest.compared.is_original)
     keys = (*filed.keys, group) if role.leads else filed.keys if is_variant else ()
     record = Record(
         store.new_id(),
@@ -138,13 +138,12 @@ def judge_as_copy(context: Context, nearest: SimilarPage, role: Role = Role.COPY
     else:
         verdict = context.verdict(context.kind_of_update, record.id, context.previous or match, group=group)
     if passes:
-        filed = replace(filed, keys=keys, sentences=filed.sentences if is_counted else NO_SENTENCES)
+        filed = replace(filed, keys=keys, sentences=filed.sentences if differs else NO_SENTENCES)
         return reserve(context, verdict, record, filed, likeness, match, copied_from)
 
     def write() -> None:
-        if known is None:
-            store.note_form(page.site, in_form=filed.in_form)
-        if is_counted:
+        store.note_form(page.site, in_form=filed.in_form)
+        if differs:
             count_sentences(store, page.url, page.site, filed, everywhere=False)
         evidence = make_evidence(page, likeness, match, copy=True, keep=context.policy.keep)
         drop = _list_drop(context, verdict, record.id)

@@ -184,12 +184,11 @@ class Detector(CrawlContext):
         """Write a reserved page and count its sentences once; pages that wait for it go on waiting."""
         begun, store, replaces, record = perf_counter(), self.store, reservation.replaces, reservation.record
         try:
-            # The earlier version may be rolled back by now, or a page that was given up may have come through. On a
-            # server that may happen at this moment, so the write depends on the row of the URL.
-            if reservation.gave_up or replaces:
-                earlier = store.find(record.url)
-                if earlier is None or earlier.id != record.id:  # else an earlier attempt has written it
-                    replaces = reservation.replaces = earlier.id if earlier else 0
+            # The earlier version may be rolled back by now. Another version may have come through, if one of the two
+            # gave up the other. On a server that may happen at this moment: the write depends on the row of the URL.
+            earlier = store.find(record.url)
+            if earlier is None or earlier.id != record.id:  # else an earlier attempt has written it
+                replaces = reservation.replaces = earlier.id if earlier else 0
             generation, copied_from = 0 if sealed else self.generation, reservation.copied_from
             store.add(record, reservation.evidence, generation=generation, replaces=replaces, copied_from=copied_from)
             if not reservation.replaces:

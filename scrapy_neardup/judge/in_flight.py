@@ -24,8 +24,6 @@ class Reservation:
     replaces: int = 0
     #: The earlier pages that a copy copies.
     copied_from: tuple[Record, ...] = ()
-    #: Whether it gave up another page in flight, which may have its URL.
-    gave_up: bool = False
     _callbacks: tuple[Callable[[], None], ...] = ()
 
     def when_settled(self, call: Callable[[], None]) -> None:

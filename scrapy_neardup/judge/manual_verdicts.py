@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 from enum import Enum
 
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.model import Comparison, Likeness
+from scrapy_neardup.methods import Method
+from scrapy_neardup.model import Comparison, Fingerprint, Likeness
 from scrapy_neardup.state.layout import judgement_key
-from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.pages import PageStore, representative_of
 from scrapy_neardup.state.record import Record
 
 #: The least similarity of a manual copy: similarity 0 marks a page that could not be judged.
 _LEAST = 1 / 65535
+_NOT_COMPARED = Comparison(0.0, 0.0, duplicate=True, certain=False, identical=False)
 #: Kinds that a manual copy may have; it is ``near`` if the method names none of these.
 _COPIES = (Likeness.IDENTICAL, Likeness.NEAR, Likeness.RETITLED)
 
@@ -87,14 +89,17 @@ def remove_manual_verdicts(store: PageStore, *urls: str) -> None:
 
 
 def original_at(store: PageStore, url: str, except_url: str) -> Record | None:
-    """The original at a URL, or of the page there; None if there is none, or if it is the page at ``except_url``."""
+    """The page that represents the group of the page at a URL.
+
+    None if there is none, or if it is unjudged or the page at ``except_url``.
+    """
     record = store.find(url)
-    if record is not None and record.original != record.id:
-        record = store.record(record.original)
-    return record if record is not None and record.is_original and record.url != except_url else None
+    original = representative_of(store, record, except_url) if record is not None else None
+    return original if original is not None and (original.is_original or original.leads) else None
 
 
-def as_copy(comparison: Comparison) -> Comparison:
-    """The comparison of two pages that a person called copies."""
+def compare_by_hand(method: Method, fingerprint: Fingerprint, original: Record, overused_keys: Set[int]) -> Comparison:
+    """The comparison of two pages that a person called copies; a page of a former recipe cannot be compared."""
+    comparison = _NOT_COMPARED if original.former else method.compare(fingerprint, original.sketch, overused_keys)
     likeness = comparison.likeness if comparison.likeness in _COPIES else Likeness.NEAR
     return replace(comparison, duplicate=True, likeness=likeness, similarity=max(comparison.similarity, _LEAST))

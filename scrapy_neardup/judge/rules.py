@@ -16,7 +16,7 @@ from scrapy_neardup.judge.context import Context, match_with
 from scrapy_neardup.judge.copies import judge_as_copy, judge_returned_copy, keep_record, reserve
 from scrapy_neardup.judge.groups import Role, find_role
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
-from scrapy_neardup.judge.manual_verdicts import ManualKind, as_copy, original_at
+from scrapy_neardup.judge.manual_verdicts import ManualKind, compare_by_hand, original_at
 from scrapy_neardup.judge.matching import SimilarPage, may_decide
 from scrapy_neardup.model import ROW, Comparison, Fingerprint, Kind
 from scrapy_neardup.state.pages import representative_and_original, representative_of
@@ -139,7 +139,7 @@ def judge_manual_copy(context: Context) -> Ruling | None:
         in_flight = context.first(context.in_flight.under(manual.other))
         return Blocked(in_flight) if in_flight is not None else None
     overused_keys = context.search_result.overused_keys
-    comparison = as_copy(context.method.compare(context.fingerprint, original.sketch, overused_keys))
+    comparison = compare_by_hand(context.method, context.fingerprint, original, overused_keys)
     return judge_as_copy(context, SimilarPage(comparison, original, original), by_hand=True)
 
 

@@ -10,7 +10,7 @@ from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.kv.base import SETTING, Row
 from scrapy_neardup.state.boilerplate import Counts, read_counts
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.layout import last_id
+from scrapy_neardup.state.layout import GENERATIONS, RECORDS, UNSEALED, last_id
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import SECRET_NAME, SECRET_SETTING, Secret, check_recipe, pack_recipe
 from scrapy_neardup.state.record import Record
@@ -73,10 +73,17 @@ class OpenState:
     def pages(self) -> Iterator[PageEntry]:
         """Yield the current pages by id."""
         store = self.store
-        unsealed = {last_id(key) for key, _ in store.rows(b"j")}
+        unsealed = {last_id(key) for key, _ in store.rows(UNSEALED)}
+        # On a server crawls go on meanwhile. Their pages are newer than themselves, and than all pages before them.
+        crawls = [last_id(key) for key, _ in store.rows(GENERATIONS)]
+        newest = next((last_id(key) for key, _ in store.kv.scan(RECORDS, reverse=True)), 0)
+        may_change = min([newest, *crawls])
         for record in store.records():
-            if record.id not in unsealed:
-                yield PageEntry(record, store.last_seen(record.url), store.evidence(record.id))
+            id = record.id
+            # Whether it is unsealed comes first: a page that is rolled back has no record any more.
+            is_new = store.is_shared and id > may_change and (store.is_pending(id) or store.record(id) is None)
+            if id not in unsealed and not is_new:
+                yield PageEntry(record, store.last_seen(record.url), store.evidence(id))
 
 
 def check_recipes(sources: Iterable[OpenState], recipe: Mapping[str, Any], named_by: str = SETTING) -> None:

@@ -179,7 +179,8 @@ class Journal:
 
     def _roll_back(self, journal_key: bytes, changes: Changes) -> int:
         rows, id = self._rows, layout.last_id(journal_key)
-        replaced = layout.unpack_id(self._kv.get(journal_key) or b"")  # 0: none
+        packed = changes.puts.get(journal_key) or self._kv.get(journal_key)  # another page of the batch may change it
+        replaced = layout.unpack_id(packed or b"")  # 0: none
         record = rows.kept(id, changes)
         changes.delete(journal_key)
         if record is None:

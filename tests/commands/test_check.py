@@ -100,7 +100,7 @@ def test_a_damaged_state_is_reported_and_repaired_into_a_copy(
         (lambda folder: folder / "state.leveldb" / "db" / "new", StoreError, "inside of it"),
         (lambda folder: folder / "state.leveldb", StoreError, "inside of it"),
         (lambda folder: "memory:/", StoreError, "in memory"),
-        (lambda folder: "redis:///x", SettingsError, "--store is"),
+        (lambda folder: "redis:///x", SettingsError, "--repair is"),
         (lambda folder: "redis://127.0.0.1:1/0?state=x", StoreError, "on a server, where this command makes no state"),
         (lambda folder: folder / "there" / "new", StoreError, "cannot be made"),
     ],

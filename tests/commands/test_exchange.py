@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.errors import StoreError, StoreMismatch
+from scrapy_neardup.errors import NearDupError, StoreError, StoreMismatch
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.checked import CheckedStore
 from scrapy_neardup.kv.sqlite import SQLite
@@ -128,6 +128,44 @@ def test_a_merge_goes_on_where_it_was_killed_while_it_made_the_new_state(tmp_pat
     CheckedStore(SQLite(new := str(tmp_path / "new.sqlite"))).close()  # it has no recipe yet
     assert run("merge", east, "--store", url(Path(new))) == 0
     assert {key for key in content(Path(new)) if key[:1] == b"r"} == {key for key in content(east) if key[:1] == b"r"}
+
+
+def test_a_merge_only_reads_its_sources(tmp_path: Path, east: Path, invoke: Invoke) -> None:
+    """So they may be backups in a folder without write access, or states that crawls are using."""
+    folder = tmp_path / "leveldb"
+    assert run("merge", east, "--store", f"leveldb://{folder}/state.leveldb") == 0
+    store = open_at(SQLite, str(east), None)
+    before, files = rows(store), state_files(east)
+    new, names = tmp_path / "new.sqlite", (folder, folder / "state.leveldb", east, url(east))
+    for name in names:
+        done = invoke("merge", name, "--store", url(new), "--json")
+        assert done.data["pages"] == 3
+    assert "another process is using it" in done.err
+    assert (rows(store), state_files(east)) == (before, files)
+    store.close()
+    assert not list(folder.glob("*.lock"))
+
+
+def state_files(path: Path) -> dict[str, bytes]:
+    return {one.name: one.read_bytes() for one in path.parent.glob(f"{path.name}*") if one.suffix != ".sqlite-shm"}
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "place", "said"),
+    [
+        ("export", "-o", "leveldb://x", r"^-o is .*three slashes"),
+        ("export", "-o", "memory:", r"memory: is a state in memory.* with -o"),
+        ("migrate", "--to", "sqlite:x", r"^--to is "),
+        ("merge", "", "memory:", r"memory: is a state in memory.* with FROM"),
+        ("merge", "", "none", r"There is no state at .*none\. Name the state of a crawl with FROM leveldb:"),
+    ],
+)
+def test_a_wrong_place_is_named_by_its_option(
+    tmp_path: Path, east: Path, monkeypatch: pytest.MonkeyPatch, command: str, option: str, place: str, said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(NearDupError, match=said):
+        run(command, *filter(None, (option, place)), "--store", url(east))
 
 
 def test_a_damaged_state_or_another_file_is_not_merged(tmp_path: Path, east: Path, west: Path) -> None:

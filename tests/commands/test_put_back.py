@@ -79,6 +79,19 @@ def test_forgotten_and_redelivered_pages_are_only_counted(sqlite: str, invoke: I
     assert "2 more dropped pages forgotten since.\n" in invoke(*dropped).err
 
 
+def test_a_known_original_whose_new_text_was_dropped_is_listed_until_it_comes_again(
+    sqlite: str, invoke: Invoke
+) -> None:
+    taken_over = [(BREAD, title, text) for url, title, text in PAGES if url == PEAR]
+    for verdict, listed in (("duplicate (identical)", 3), ("updated", 2)):
+        with open_state(sqlite) as store:
+            assert judge_pages(store, taken_over) == [verdict]
+        assert run("keep", BREAD, "--store", sqlite) == 0
+        found = invoke("dropped", "--store", sqlite, "--json").rows
+        assert [one["judged"] for one in found if one["url"] == BREAD] == ["keep"] * (listed - 2)
+        assert len(found) == listed
+
+
 def test_pages_are_kept_by_url_and_by_the_list_of_dropped_ones(sqlite: str, tmp_path: Path, invoke: Invoke) -> None:
     file = tmp_path / "dropped.jsonl"
     file.write_text(invoke("dropped", "--json", "--store", sqlite).out)

@@ -237,7 +237,7 @@ class State(Pages[Known]):
             return Expected(Kind.UNCHANGED, id=known.id)
         said, other = self.said.get(url, (None, ""))
         if said is ManualKind.COPY and (original := self._original_at(other, url)):
-            pair = original.id, compared(text, original.text).similarity < 0.9
+            pair = original.original, compared(text, original.text).similarity < 0.9
             return Expected(Kind.DUPLICATE, originals=frozenset([pair]), passes=not policy.drops, by_hand=True)
         if said is ManualKind.COPY and other in self.coming:
             return Expected(None, frozenset([other]))
@@ -264,8 +264,8 @@ class State(Pages[Known]):
 
     def _original_at(self, url: str, of: str) -> Known | None:
         known = self.find(url)
-        original = self.pages.get(known.original) if known else None
-        return original if original and original.is_original and original.url != of else None
+        found = self.standing(known.original, besides=of) if known else None
+        return found if found and (found.is_original or found.leads) else None
 
     def _short(self, url: str, text: Text, known: Known | None) -> Expected:
         """It is compared with what was at its URL alone, and what is known of that stays."""

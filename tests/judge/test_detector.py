@@ -13,6 +13,7 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.hashing.keys import BITS, key_of
 from scrapy_neardup.inspect.pages import NearMiss, inspect_pages
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.in_flight import Blocked, Ruled
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.methods.cascade.method import Cascade
@@ -22,6 +23,7 @@ from scrapy_neardup.state.evidence import Evidence, Keep
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
+from scrapy_neardup.state.record import Record
 from tests.build import answer, find_record, kind, make_detector, page, reserve, story, summary
 
 
@@ -154,6 +156,17 @@ def test_the_canonical_link_proposes_a_candidate_and_the_text_decides(store: Pag
     assert kind(poor, page("third", story(9), canonical="http://first.example/")) is Kind.UNIQUE
 
 
+@pytest.mark.parametrize("named", ["better", "first"])
+def test_the_canonical_link_also_proposes_the_page_that_leads_a_group(store: PageStore, named: str) -> None:
+    detector = make_detector(store, policy=("better.example",), shingle_keys=1, sentence_keys=1)
+    text, title = [*story(1, 15), *story(2, 8)], "标题甲"
+    answer(detector, page("first", story(1, 20), title))
+    assert kind(detector, page("better", text, title)) is Kind.BETTER
+    edited = [sentence[:14] + "的" + sentence[14:] for sentence in text[4:]]
+    found = answer(detector, page("new", edited, title, canonical=f"http://{named}.example/"))
+    assert found.kind is (Kind.DUPLICATE if named == "better" else Kind.UNIQUE)
+
+
 def test_a_hash_with_an_overused_key_is_no_evidence() -> None:
     """Sketches of these methods hold whole hashes, and keys are parts of hashes."""
     for method in ["nshash", "segments", "punctuation"]:
@@ -193,6 +206,31 @@ def test_an_unread_page_passes_and_is_unchanged_the_next_time(detector: Detector
             again = detector.check_bytes(url, 5)
             assert again is not None
             assert again.verdict.headline == "unchanged"
+
+
+# A page in flight that was given up, and manual verdicts.
+
+
+def test_a_new_version_that_gave_up_a_page_in_flight_is_updated(detector: Detector) -> None:
+    answer(detector, FIRST)
+    new = replace(FIRST, text="".join(story(9, 20)))
+    slow = reserve(detector, replace(new, url="http://slow.example/"))
+    assert detector.check(new) == Blocked(slow)
+    ruling = detector.check(new, [slow])
+    assert isinstance(ruling, Ruled)
+    assert (ruling.verdict.kind, ruling.verdict.reason) == (Kind.UPDATED, "")
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_manual_copy_of_a_page_of_a_former_recipe_is_one(store: PageStore, name: str) -> None:
+    other = page("other", story(9, 20))
+    answer(make_detector(store, name), FIRST)
+    former = store.new_id()
+    store.add(Record(former, FIRST.url, former, former=True), replaces=find_record(store, FIRST).id)
+    write_manual_verdicts(store, ManualVerdict(other.url, ManualKind.COPY, FIRST.url, 0))
+    found = answer(make_detector(store, name), other)
+    assert summary(found) == (Kind.DUPLICATE, Likeness.NEAR, "first")
+    assert found.by_hand
 
 
 # The near miss: the page that was nearly the original, with the decision of that moment.
@@ -308,6 +346,20 @@ def test_a_page_counts_once_and_only_if_its_item_came_through(detector: Detector
     assert known(store) == 0
     answer(detector, board(15))
     assert known(store) == len(CLAUSES)
+
+
+def test_the_share_of_forms_on_a_site_counts_copies_and_no_later_version(
+    detector: Detector, store: PageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compare = Cascade.compare
+    monkeypatch.setattr(Cascade, "compare", lambda *given: replace(compare(*given), in_form=True))
+    pages = [page(f"page{number}", story(100 + number), site="town.example") for number in range(30)]
+    copies = [replace(one, url=f"{one.url}{end}") for end in ("copy", "another") for one in pages[:20]]
+    updates = [replace(one, text=one.text + "更正：今天的会议改期。") for one in pages]
+    for some, expected in ((pages + copies[:20] + updates, 0.0), (copies[20:], 40 / 70)):  # 64 pages are enough
+        for one in some:
+            answer(detector, one)
+        assert store.on_site("town.example").forms() == expected
 
 
 @pytest.mark.parametrize("drops", [True, False])

@@ -54,6 +54,8 @@ def with_spam(sentences: int) -> Page:
             [of_host(name, many) for name, many in zip("abcde", (25, 30, 31, 34, 34), strict=True)],
             "unique better duplicate better duplicate",
         ),
+        # The first page of a group is compared with the page that leads by then, not with its own earlier version.
+        ((of_length("a", 25), of_length("b", 29), of_length("a", 37)), "unique better updated"),
         # A stranger's spam supersedes no article, in one step or in two.
         ((of_length("a", 30), with_spam(12)), "unique unique"),
         ((of_length("a", 30), with_spam(6), with_spam(12)), "unique better unique"),

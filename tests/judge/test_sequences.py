@@ -147,6 +147,10 @@ a manual copy is one whatever the method says
 a delivered page that is called a copy stays
     FIRST unique; ANOTHER unique; copy ANOTHER FIRST; ANOTHER unchanged another; ANOTHER+ duplicate first by hand;
     ANOTHER@x duplicate another
+a manual copy of a superseded page or of its copy is one of the better page, if it is not that page itself
+    policy times; WIRE unique; TIMES better wire; BLOG duplicate times; copy ANOTHER WIRE; copy THIRD BLOG;
+    ANOTHER duplicate times by hand; THIRD duplicate times by hand; THIRD@x duplicate times; copy TIMES WIRE;
+    TIMES+ duplicate wire by hand; forget WIRE; copy LONGER TIMES; LONGER duplicate times by hand
 a copy of an unknown page is judged as any page
     copy ANOTHER FIRST; ANOTHER unique
 of two pages that are called copies of each other one passes
@@ -161,6 +165,8 @@ a group is known whatever the policy is later
 updates of a superseded page pass, and the better one leads
     policy times paper; WIRE unique; TIMES better wire; WIRE+ updated; WIRE+ unchanged times; WIRE++ updated;
     WIRE++ unchanged times; LATE duplicate times
+updates of a better page that is superseded itself pass, too
+    policy times paper; WIRE unique; PAPER better wire; TIMES better paper; PAPER+ updated; LATE duplicate times
 the better page that becomes another article leaves its place to the first
     policy times paper; WIRE unique; TIMES better wire; TIMES=THIRD updated; LATE duplicate wire
 the better page that is forgotten leaves its place to the first

@@ -302,16 +302,18 @@ async def test_a_page_that_gives_up_a_slow_one_is_waited_for(opening: Opening, m
         assert (one.store.pages, check(one.store).sound) == (2, True)
 
 
+@pytest.mark.parametrize("slow_comes_first", [True, False])
 async def test_a_page_that_gave_up_its_other_version_is_one_page(
-    opening: Opening, monkeypatch: pytest.MonkeyPatch
+    opening: Opening, monkeypatch: pytest.MonkeyPatch, slow_comes_first: bool
 ) -> None:
     monkeypatch.setattr(Redis, "lease", 1.0)
     async with opening() as one, opening() as two:
         slow = await one.judged(page("first"))
         hasty = await two.patient(page("first", end="编辑部转载。"))
         assert hasty.verdict.headline == "unjudged (in_flight)"
-        await one.through(slow)
-        await two.through(hasty)
+        ends = [(one, slow), (two, hasty)]
+        for crawler, ruling in ends if slow_comes_first else ends[::-1]:
+            await crawler.through(ruling)
         assert (one.store.pages, check(one.store).sound) == (1, True)
 
 

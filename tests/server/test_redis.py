@@ -19,6 +19,7 @@ import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.maintenance.source import OpenState
 from scrapy_neardup.maintenance.verify import check as check_state
 from scrapy_neardup.server.asynchronous import AsyncLink
 from scrapy_neardup.server.claims import pack, pending_page
@@ -450,10 +451,11 @@ def test_a_server_without_memory_takes_no_page_and_loses_none(opening: Open) -> 
 
 
 @as_redis_does
-def test_a_replica_is_refused_in_a_sentence() -> None:
+@pytest.mark.parametrize("answers", ["yes", "no"])
+def test_a_replica_is_refused_in_a_sentence(answers: str) -> None:
     with running() as server:
         server.client.replicaof("127.0.0.1", 1)
-        server.client.config_set("replica-serve-stale-data", "yes")
+        server.client.config_set("replica-serve-stale-data", answers)
         with pytest.raises(StoreError, match=r"is a replica.*Name the master"):
             open_store(server.url("a"), RECIPE)
 
@@ -487,6 +489,28 @@ def test_keys_of_somebody_else_are_no_part_of_a_state(redis_server: Server) -> N
 # Commands
 
 
+@pytest.mark.parametrize("ends", ["runs", "rolled back", "sealed"])
+def test_a_copy_leaves_out_pages_that_a_crawl_adds_meanwhile(
+    opening: Open, monkeypatch: pytest.MonkeyPatch, ends: str
+) -> None:
+    one, other = opening(), opening()
+    page, read = put(one), RedisStore.records
+
+    def records(store: RedisStore) -> Iterator[Record]:
+        crawl = one.begin("one")
+        added = put(one, f"{URL}?new", generation=crawl)
+        for record in list(read(store)):
+            if record == added and ends == "sealed":
+                one.seal(crawl, [added.id])
+            elif record == added and ends == "rolled back":
+                one.roll_back(crawl, added.id)
+            yield record
+
+    monkeypatch.setattr(RedisStore, "records", records)
+    copied = [entry.record.url for entry in OpenState(other).pages()]
+    assert copied == [page.url, f"{URL}?new"][: 1 + (ends == "sealed")]
+
+
 def test_a_project_grows_from_a_file_onto_a_server_and_back(
     redis_server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -502,6 +526,8 @@ def test_a_project_grows_from_a_file_onto_a_server_and_back(
     assert (found["backend"], found["pages"]) == ("unix", len(PAGES))
     assert run("dropped", "--store", there) == 0
     assert run("export", "--store", there, "-o", tmp_path / "pages.gz") == 0
+    assert run("migrate", "--store", there, "--to", tmp_path / "migrated") == 0
+    assert read_records(f"sqlite://{tmp_path.resolve()}/migrated") == read_records(here)
     again = redis_server.url(redis_server.new_state())
     assert run("merge", tmp_path / "pages.gz", "--store", again) == 0
     assert read_records(again) == read_records(here)

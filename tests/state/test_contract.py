@@ -301,6 +301,17 @@ def test_a_page_rolled_back_leaves_nothing_behind(store: PageStore, sealed: bool
     assert store.end(generation) == 0
 
 
+def test_an_earlier_version_that_came_through_later_is_rolled_back_in_one_batch_with_the_other(lasting: Place) -> None:
+    store = lasting.open()
+    known = put(store, URL, 1)
+    generation, early, late = store.begin("killed crawl"), make(store, URL, 2), make(store, URL, 3)
+    store.add(late, generation=generation, replaces=known.id)
+    store.add(early, generation=generation, replaces=late.id)
+    store = lasting.reopen(store)
+    assert store.rolled_back == journal.UnsealedPages(2, ("killed crawl",))
+    assert (store.find(URL), store.pages, records(store)) == (known, 1, 1)
+
+
 # When a URL was seen
 
 
