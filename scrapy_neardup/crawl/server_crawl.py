@@ -66,7 +66,7 @@ async def wait_for_server(url: str, notes: Notes) -> None:
     _, location = parse_url(url)
     connection = Link(location, pings=False)
     connection.waiting_thread, loop = threading.get_ident(), asyncio.get_running_loop()
-    connection.on_outage = partial(loop.call_soon_threadsafe, log_outage, location, notes)
+    connection.on_outage = lambda why: loop.call_soon_threadsafe(log_outage, location, notes, why)
     link, program = AsyncLink(connection), connection.program()
     program.count()
     try:
