@@ -97,19 +97,27 @@ def _valid(text: str) -> str:
 
 
 def write_kept(run: BatchRun, out: Writer, passes: Callable[[Verdict], bool]) -> int:
-    """Write the records that pass, as ``dedup`` does; return how many. The inputs are read once more."""
+    """Write the records that pass, as ``dedup`` does; return how many. The inputs are read once more.
+
+    Raises NearDupError if they hold other records by now.
+    """
     written = 0
     judged = chain.from_iterable(map(judged_pages, run.own_parts))
-    one = next(judged, None)
     for input, name in enumerate(run.inputs, run.first_input):
         for rank, entry in _entries(input, name, run.options.format):
+            one = next(judged, None)
             if one is None or one.rank != rank:
-                raise NearDupError(f"{name} has changed since it was read. Remove {run.folder}, and run again.")
+                raise _changed(run, name)
             if passes(one.verdict):
                 out.write(output_fields(entry, one.page), None, entry.line)
                 written += 1
-            one = next(judged, None)
+    if (one := next(judged, None)) is not None:
+        raise _changed(run, run.place_of(one.rank)[0])
     return written
+
+
+def _changed(run: BatchRun, name: str) -> NearDupError:
+    return NearDupError(f"{name} has changed since it was read. Remove {run.folder}, and run again.")
 
 
 def _entries(input: int, name: str, format: str) -> Iterator[tuple[int, Entry]]:

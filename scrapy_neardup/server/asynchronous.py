@@ -32,15 +32,20 @@ class AsyncLink:
         self._worker: asyncio.Task[None] | None = None
         #: Connections in a row that failed before an answer.
         self._failures = 0
+        self._is_closed = False
 
     async def close(self) -> None:
-        """Stop sending, and close the connection."""
+        """Stop sending, and close the connection. Programs without an answer raise StoreError."""
+        self._is_closed = True
         if self._worker is not None:
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
+        self._fail(self._link.closed())
 
     async def run(self, program: Program) -> Answer:
         """Like ``Link.run``. Raises StoreError."""
+        if self._is_closed:
+            raise self._link.closed()
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting.append((program, answer))
         self._has_waiting.set()
@@ -63,7 +68,9 @@ class AsyncLink:
         except (redis.RedisError, OSError) as error:
             self._waiting.extendleft(reversed(self._sent))
             self._sent.clear()
-            if self._waiting:  # else an idle connection has ended
+            if not self._waiting:  # an idle connection has ended, but the next one may lead to another server
+                self._link.breaks += 1
+            else:
                 self._has_waiting.set()
                 waits = self._link.waiting_thread is not None
                 pause = self._link.pause_after(error, self._failures, waits=waits)
@@ -132,11 +139,11 @@ class AsyncLink:
             self._sent.popleft()
             self._failures = 0
             self._link.note_outage("")
+            if future.done():  # its caller was cancelled
+                continue
             if answer is None:
                 self._waiting.append((program, future))
                 self._has_waiting.set()
-            elif future.done():  # its caller was cancelled
-                continue
             elif isinstance(answer, Exception):
                 future.set_exception(answer)
             else:

@@ -117,8 +117,11 @@ class Link:
             return False
         if isinstance(error, (redis.ConnectionError, redis.TimeoutError, OSError)) or self._is_elsewhere(error):
             return True
-        # Somebody may give the server memory or replicas, or make it the master.
-        mends = isinstance(error, (exceptions.OutOfMemoryError, exceptions.ReadOnlyError)) or _lacks_replicas(error)
+        if str(error).startswith("BUSY "):  # a script of somebody else takes long
+            return True
+        # Somebody may give the server memory, disk space or replicas, or make it the master.
+        mends = isinstance(error, (exceptions.OutOfMemoryError, exceptions.ReadOnlyError))
+        mends = mends or _lacks_disk(error) or _lacks_replicas(error)
         return mends and self.waiting_thread is not None
 
     def _is_elsewhere(self, error: Exception) -> bool:
@@ -144,7 +147,7 @@ class Link:
                 f"cannot be used now ({type(error).__name__}: {reason[:100]}): the state moves to another node, a node "
                 "is being replaced, or part of the cluster is down. Try again later."
             )
-        elif isinstance(error, exceptions.ReadOnlyError):
+        elif isinstance(error, (exceptions.ReadOnlyError, exceptions.MasterDownError)):
             end = (
                 "is a replica, which only reads. Name the master in the URL; after a failover that is another server. "
                 "To have it found, write redis+sentinel:// with Sentinels, or redis+cluster:// in a cluster."
@@ -155,6 +158,11 @@ class Link:
             end = (
                 "takes no pages, because it has fewer replicas than its min-replicas-to-write. Check the replicas. "
                 "Nothing in the state is lost."
+            )
+        elif _lacks_disk(error):
+            end = (
+                "takes no pages, because it cannot write to its disk. Free space there, or read its log. Nothing in "
+                "the state is lost."
             )
         elif isinstance(error, (redis.ConnectionError, redis.TimeoutError, OSError)):
             end = (
@@ -176,6 +184,10 @@ class Link:
         if is_new:
             self.on_outage(why)
 
+    def closed(self) -> StoreError:
+        """Return the error of a request after the end."""
+        return StoreError(f"The state at {self._location} is closed.")
+
     def _current_client(self) -> Any:
         """Return a client for the node that holds the state now. The one for a former node is closed."""
         self.locate()
@@ -189,7 +201,7 @@ class Link:
         """
         with self._lock:
             if self._is_closed:
-                raise StoreError(f"The state at {self._location} is closed.")
+                raise self.closed()
             is_doubted = self._located == -inf
             if self.locator is None or not (is_doubted or time.monotonic() - self._located > self.locator.lasts):
                 return self.address
@@ -323,6 +335,11 @@ def _is_of_cluster(error: Exception) -> bool:
 def _lacks_replicas(error: Exception) -> bool:
     """Whether a server does not write because it has fewer replicas than its min-replicas-to-write."""
     return "NOREPLICAS " in str(error)
+
+
+def _lacks_disk(error: Exception) -> bool:
+    """Whether a server does not write because it cannot save its data."""
+    return "MISCONF " in str(error)
 
 
 def is_refusal(error: BaseException) -> bool:

@@ -111,6 +111,10 @@ def _hosts(parts: SplitResult, port: int, form: str) -> list[tuple[str, int]]:
             raise ValueError(f"which has no valid port. Write {form}") from None
     if not all(host for host, _ in found):
         raise ValueError(f"which names no server. Write {form}")
+    try:
+        ".".join(host for host, _ in found).encode("idna")  # as a look-up of their addresses does
+    except UnicodeError:
+        raise ValueError(f"which has no valid name of a host. Write {form}") from None
     return found
 
 

@@ -10,10 +10,11 @@ import pytest
 
 from scrapy_neardup.batch.local import plan
 from scrapy_neardup.batch.pages import malformed_records
-from scrapy_neardup.batch.results import export_state, write_verdicts
+from scrapy_neardup.batch.results import export_state, write_kept, write_verdicts
 from scrapy_neardup.batch.runs import BatchRun
 from scrapy_neardup.deduplicator import Deduplicator
 from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.files.writers import open_output
 from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.state.evidence import Keep
@@ -86,6 +87,20 @@ def test_bad_records_and_damaged_inputs_are_set_apart(tmp_path: Path) -> None:
     assert verdicts_of(run)[-1]["original"] == "http://a.example/"
     places = [one.place for one in malformed_records(run)]
     assert places == [f"{bad}, line 2", str(cut)]
+
+
+def test_kept_records_come_from_the_inputs_as_they_were(tmp_path: Path, name: str) -> None:
+    run = make_run(tmp_path / "run", [name], 30)
+    InlineRunner(run).run()
+    kept, lines = tmp_path / "kept.jsonl", Path(name).read_text().splitlines(keepends=True)
+    for changed in (lines[:-1], [*lines, lines[0]], ["no JSON\n", *lines[1:]]):
+        Path(name).write_text("".join(changed))
+        with (
+            pytest.raises(NearDupError, match="has changed since it was read"),
+            open_output(str(kept), "jsonl", "neardup") as out,
+        ):
+            write_kept(run, out, lambda verdict: True)
+        assert not kept.exists()
 
 
 def test_an_input_may_have_no_page_at_all(tmp_path: Path, name: str) -> None:

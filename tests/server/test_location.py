@@ -57,6 +57,7 @@ def test_a_wrong_url_is_refused_without_its_password() -> None:
         ("redis://", "names no server"),
         ("redis://:hush@/0", "names no server"),
         ("redis://user:hush@host:port/0", "no valid port"),
+        ("redis://user:hush@cache..example/0", "no valid name of a host"),
         ("redis://user:hush@host/news", "no database by number"),
         ("redis://user:hush@host/0?stat=news", "unknown option stat"),
         ("redis://user:hush@host/0?state=a%20b", "no valid name"),

@@ -451,10 +451,11 @@ def test_a_server_without_memory_takes_no_page_and_loses_none(opening: Open) -> 
 
 
 @as_redis_does
-def test_a_replica_is_refused_in_a_sentence() -> None:
+@pytest.mark.parametrize("answers", ["yes", "no"])
+def test_a_replica_is_refused_in_a_sentence(answers: str) -> None:
     with running() as server:
         server.client.replicaof("127.0.0.1", 1)
-        server.client.config_set("replica-serve-stale-data", "yes")
+        server.client.config_set("replica-serve-stale-data", answers)
         with pytest.raises(StoreError, match=r"is a replica.*Name the master"):
             open_store(server.url("a"), RECIPE)
 

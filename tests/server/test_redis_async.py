@@ -89,12 +89,38 @@ async def test_where_the_way_there_breaks_each_is_sent_again(sender: Sender, red
     assert sender.connection.breaks == 1
 
 
-async def test_a_connection_that_was_idle_and_is_gone_is_no_lost_answer(sender: Sender, redis_server: Server) -> None:
+async def test_the_next_connection_after_an_idle_one_may_lead_to_another_server(
+    sender: Sender, redis_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Link, "pause_after", None)  # no answer is lost, so nothing is tried again
     for number in range(2):
         assert [await sender.ask(number)] == answers(number)
         redis_server.client.client_kill_filter(_type="normal", skipme=True)
         await asyncio.sleep(0.05)
-    assert sender.connection.breaks == 0
+    assert sender.connection.breaks == 2
+
+
+async def test_nobody_waits_for_a_connection_that_is_closed(sender: Sender, redis_server: Server) -> None:
+    await sender.ask(0)
+    redis_server.client.client_pause(200)
+    tasks = [sender.ask(number) for number in range(2)]
+    await asyncio.sleep(0.05)
+    await sender.link.close()
+    for task in (*tasks, sender.ask(3)):
+        with pytest.raises(StoreError, match="is closed"):
+            await asyncio.wait_for(task, 5)
+
+
+async def test_what_a_cancelled_caller_sent_is_not_sent_again(sender: Sender, redis_server: Server) -> None:
+    """Else a page may be registered after its judgement was cancelled and has removed it."""
+    await sender.ask(0)
+    redis_server.client.script_flush()
+    redis_server.client.client_pause(200)
+    task = sender.ask(1)
+    await asyncio.sleep(0.05)
+    task.cancel()
+    assert await sender.ask_all(2) == answers(2)
+    assert sender.connection.ask(Program.get, b"m1") is None
 
 
 async def test_a_silent_server_is_asked_again(

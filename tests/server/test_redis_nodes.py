@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -253,11 +255,34 @@ def test_one_server_is_no_cluster_and_a_cluster_without_slots_is_none() -> None:
 
 @pytest.mark.usefixtures("tried_once")
 @as_redis_does
-def test_a_server_that_lacks_replicas_is_told_of() -> None:
+def test_a_server_that_lacks_replicas_or_disk_space_is_told_of() -> None:
     with running() as server, closing(store_at(server.url("a"))) as store:
         server.client.config_set("min-replicas-to-write", 1)
         with pytest.raises(StoreError, match="fewer replicas than its min-replicas-to-write"):
             put(store, "1")
         server.client.config_set("min-replicas-to-write", 0)
-        put(store, "2")
-        assert paths(store) == ["2"]
+        (server.folder / "dump.rdb").mkdir()  # as where the disk is full
+        server.client.config_set("save", "3600 1")
+        server.client.bgsave()
+        until(lambda: server.client.info("persistence")["rdb_last_bgsave_status"] == "err", "it has failed to save")
+        with pytest.raises(StoreError, match=r"cannot write to its disk\. Free space there"):
+            put(store, "2")
+        waits, store.kv.link.waiting_thread = threading.Thread(target=put, args=(store, "3")), threading.get_ident()
+        waits.start()
+        time.sleep(0.5)
+        assert paths(store) == []
+        server.client.config_set("save", "")
+        waits.join()
+        assert paths(store) == ["3"]
+
+
+def test_a_server_that_runs_the_script_of_somebody_else_is_asked_again() -> None:
+    with running("--busy-reply-threshold", "10") as server, closing(store_at(server.url("a"))) as store:
+        until_then = "local ends = redis.call('TIME')[1] + 2 while redis.call('TIME')[1] + 0 < ends do end"
+        other = threading.Thread(target=server.client.eval, args=(until_then, 0))
+        store.kv.link.tries = 9
+        other.start()
+        time.sleep(0.1)
+        put(store, "1")
+        other.join()
+        assert (paths(store), store.kv.link.breaks > 0) == (["1"], True)
