@@ -125,7 +125,11 @@ def locate_new_state(asked: str, named_by: str, like: type[Engine] = SQLite) -> 
 
 
 def _is_url(asked: str) -> bool:
-    """Whether this is no path. A scheme has more letters than a drive of Windows."""
+    """Whether this is no path. A scheme has more letters than a drive of Windows.
+
+    >>> _is_url("C:/news.sqlite"), _is_url("sqlite:///news"), _is_url("2026-11-28T18:00")
+    (False, True, False)
+    """
     return re.match(r"[a-z+]{2,}:", asked) is not None
 
 

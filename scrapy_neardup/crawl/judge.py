@@ -7,6 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from scrapy.utils.asyncio import call_later
+
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.site_watch import SiteWatch
@@ -144,7 +146,7 @@ class Judge:
             del visit.pages[url]
             raise
         finally:
-            is_judged.happen()  # without asyncio the items that wait run here, to the end of their pipelines
+            call_later(0, is_judged.happen)  # without asyncio the items that wait run at once, to their ends
         return page
 
     async def _judge(self, url: str, make: Make) -> JudgedPage:

@@ -172,6 +172,6 @@ def _take_snapshot(kind: type[Engine], location: str, named_by: str) -> Snapshot
     if not issubclass(kind, FileEngine):
         raise StoreError(
             f"A dry run is not possible with a {kind.scheme} state. Set NEARDUP_STORE to another state, for example a "
-            "copy made with scrapy neardup merge."
+            "copy made with scrapy neardup export."
         )
     return Snapshot(kind(location, named_by))

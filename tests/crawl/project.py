@@ -70,7 +70,7 @@ class UnreadableItem(UnsetItem):
     """Its missing field cannot even be asked for."""
 
     def __getattr__(self, name: str) -> Any:
-        raise ValueError(name)
+        raise RuntimeError(name)
 
 
 KINDS = {

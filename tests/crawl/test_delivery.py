@@ -154,6 +154,14 @@ def test_a_state_that_fails_is_reported_and_nothing_is_raised(events: str) -> No
     assert desk.notes.stats.get_value("neardup/errors") == 1
 
 
+def test_nothing_is_sealed_in_a_state_that_has_failed() -> None:
+    desk = Desk(slot := Slot())
+    desk.deliver(1)
+    desk.notes.report(StoreError("The disk is full."))
+    store(slot)
+    assert desk.sealed == []
+
+
 def test_a_delivery_that_is_closed_leaves_the_state_alone() -> None:
     desk = Desk(slot := Slot())
     desk.deliver(1)

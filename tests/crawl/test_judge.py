@@ -111,17 +111,51 @@ def test_items_that_come_while_their_page_is_being_judged_wait_for_it() -> None:
     assert (court.count("waited"), court.count("pages")) == (1, 2)
 
 
-def test_a_page_knows_its_items_before_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without asyncio they run at once, and the first to end would seal the page: a kill would lose the rest."""
-    known, one, happen = list[bool](), visit(1), Event.happen
+def test_a_page_that_waits_for_one_in_flight_holds_up_no_other_page() -> None:
+    court = Court()
 
-    def look(event: Event) -> None:
-        known.extend(page.response_items is one.items for page in one.pages.values() if isinstance(page, JudgedPage))
+    async def run() -> None:
+        before = reservation(await court.judge.judge({}, visit(1)))
+        waiting = asyncio.create_task(court.judge.judge({}, visit(1, 1)))
+        await asyncio.sleep(0.02)
+        await asyncio.wait_for(court.judge.judge({}, visit(2)), 2)
+        assert not waiting.done()
+        court.detector.commit(before, sealed=True)
+        await waiting
+
+    asyncio.run(run())
+
+
+def test_an_item_takes_the_place_of_one_that_was_cancelled_while_their_page_was_judged() -> None:
+    court, one = Court(), visit(1, 1)
+
+    async def run() -> JudgedPage:
+        before = reservation(await court.judge.judge({}, visit(1)))
+        first, second = (asyncio.create_task(court.judge.judge({"n": n}, one)) for n in range(2))
+        await asyncio.sleep(0.02)
+        first.cancel()
+        court.detector.commit(before, sealed=True)
+        return await asyncio.wait_for(second, 2)
+
+    assert asyncio.run(run()).verdict.kind is Kind.DUPLICATE
+
+
+def test_the_first_item_goes_on_before_those_that_waited_for_their_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without asyncio they run to their ends at once, and would settle the page while the first is not counted yet."""
+    court, one, steps, happen = Court(), visit(1), list[Any](), Event.happen
+
+    def note(event: Event) -> None:
+        steps.append("others")
         happen(event)
 
-    monkeypatch.setattr(Event, "happen", look)
-    Court().pages(({"n": 1}, one))
-    assert known == [True]
+    async def run() -> None:
+        page = await court.judge.judge({"n": 1}, one)
+        steps.append(page.response_items is one.items)
+        await asyncio.sleep(0.02)
+
+    monkeypatch.setattr(Event, "happen", note)
+    asyncio.run(run())
+    assert steps == [True, "others"]
 
 
 def test_items_with_content_and_no_url_are_numbered_and_without_response_known_by_their_content() -> None:

@@ -118,6 +118,15 @@ def test_a_crawl_ends_in_all_other_steps_where_one_fails(
     opening.close_store(store)
 
 
+def test_the_end_of_a_crawl_leaves_a_state_alone_that_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[str] = []
+    monkeypatch.setattr(Detector, "check", fail_with(StoreError("The disk is full.")))
+    monkeypatch.setattr(Detector, "trim", lambda _: used.append("trim"))
+    monkeypatch.setattr(Detector, "end", lambda _: used.append("end"))
+    numbers = crawl([article(1)], NEARDUP_STORE="memory:", NEARDUP_ON_STORE_ERROR="pass")
+    assert (numbers["neardup/errors"], used) == (1, [])
+
+
 class RecordingCollector(StatsCollector):
     """Remembers which stats are set, and which are counted."""
 

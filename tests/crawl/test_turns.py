@@ -84,6 +84,12 @@ def test_pages_are_judged_in_the_order_in_which_they_came(
     assert asyncio.run(_judged(OrderedDict(), delays, patience)) == order
 
 
+def test_the_next_page_need_not_look_for_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "PATIENCE", 60.0)
+    judged = _judged(OrderedDict(), [0.02, 0.0, 0.0], math.inf)
+    assert asyncio.run(asyncio.wait_for(judged, 10)) == [0, 1, 2]
+
+
 def test_one_that_was_read_is_not_overtaken_though_the_loop_was_held_up() -> None:
     queue: Queue = OrderedDict()
     first, second = Turn(queue), Turn(queue)
@@ -180,6 +186,22 @@ def test_with_workers_a_page_is_read_there_and_only_the_seconds_of_reading_count
     desk = Desk(Pool(READ))
     assert desk.read() == "elsewhere"
     assert desk.reader.spent == 2.0
+
+
+def test_a_page_that_a_worker_has_read_is_not_overtaken_while_the_loop_is_held_up() -> None:
+    begun, turn, desk = list[float](), Turn(OrderedDict()), Desk(pool := Pool(READ))
+    run = pool._run
+
+    def note(on_start: Callable[[], None], future: Future[Answer]) -> None:
+        def start() -> None:
+            on_start()
+            begun.append(turn.deadline)
+
+        run(start, future)
+
+    pool._run = note  # type: ignore[method-assign]
+    asyncio.run(desk.reader.read(desk.draft(ARTICLE), turn))
+    assert begun[0] < turn.deadline == math.inf
 
 
 def test_a_page_that_a_worker_gives_back_is_read_by_the_worker_for_risky_pages() -> None:

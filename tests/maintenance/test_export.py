@@ -16,7 +16,7 @@ from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manu
 from scrapy_neardup.judge.recipes import decide
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
-from scrapy_neardup.maintenance.copying import export
+from scrapy_neardup.maintenance.copying import copy_state, export
 from scrapy_neardup.maintenance.merge import merge, take_verdicts
 from scrapy_neardup.maintenance.source import OpenState, PageEntry, check_recipes
 from scrapy_neardup.maintenance.tables import CRAWLS, SITES, Crawl, SiteDrops
@@ -60,6 +60,7 @@ def whole_state() -> PageStore:
 def test_a_copy_has_every_row_and_the_secret(tmp_path: Path, kind: str) -> None:
     store, place = whole_state(), str(tmp_path / "copy")
     assert export(store, (FILE_ENGINES[kind], place)) == len(PAGES)
+    assert FILE_ENGINES[kind].witness_of(place).exists(), "it comes along"
     with closing(open_at(FILE_ENGINES[kind], place, RECIPE)) as copy:
         assert rows(copy) == rows(store)
         assert (copy.secret, copy.recipe) == (store.secret, store.recipe)
@@ -79,6 +80,16 @@ def test_a_state_merged_into_a_new_one_is_the_same(filed: list[PageEntry], notes
     assert merge(OpenState(store), copy).added == len(filed)
     assert rows(copy) == rows(store)
     check(copy)
+
+
+def test_of_two_pages_of_a_url_the_newer_one_is_copied_whichever_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = [PageEntry(Record(id, "https://a.example/", id, 1.0, (id,), b"sketch"), id) for id in (1, 2)]
+    for order in (versions, versions[::-1]):
+        monkeypatch.setattr(OpenState, "pages", lambda _, order=order: iter(order))
+        found = copy_state(OpenState(state([])), new := memory_state(RECIPE))
+        assert (found.pages, found.replaced) == (1, 1)
+        assert [record.id for record in new.records()] == [2]
+        check(new)
 
 
 @pytest.mark.parametrize("key", [record_key(0x1A), evidence_key(0x1B), b"b\0\0", b"c" + bytes(8), b"n" + bytes(8)])
