@@ -1,4 +1,4 @@
-"""A crawl whose state is on a server: its connections and its periodic work."""
+"""A crawl with a state on a server: its connections and its periodic work."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def log_outage(location: str, notes: Notes, why: str) -> None:
 
 
 async def wait_for_server(url: str, notes: Notes) -> None:
-    """Wait up to two minutes for the server before a crawl begins. Opening the state then says what is wrong."""
+    """Wait up to two minutes for the server before a crawl begins. Then the opening of the state names the fault."""
     need_asyncio()
     need_redis(SETTING)
     from scrapy_neardup.server.asynchronous import AsyncLink  # needs redis-py
@@ -65,7 +65,8 @@ async def wait_for_server(url: str, notes: Notes) -> None:
 
     _, location = parse_url(url)
     connection = Link(location, pings=False)
-    connection.waiting_thread, connection.on_outage = threading.get_ident(), partial(log_outage, location, notes)
+    connection.waiting_thread, loop = threading.get_ident(), asyncio.get_running_loop()
+    connection.on_outage = lambda why: loop.call_soon_threadsafe(log_outage, location, notes, why)
     link, program = AsyncLink(connection), connection.program()
     program.count()
     try:

@@ -1,7 +1,7 @@
 """A crawl on a server, where many crawlers judge at once.
 
-The first request for a page registers it in flight and reads what it is filed under. The second one reads the records
-found so. The detector then judges as on a disk, and the crawl goes on while the result is written.
+The first request for a page registers it in flight and reads its URL and postings. The second one reads the records
+that these name. The detector then judges as on a disk, and the crawl goes on while the result is written.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SOON, _LATE = 0.01, 0.2
 class RemoteCrawl:
     """The pages of one crawl on a server. Nothing else runs during one run of synchronous code.
 
-    ``commit``, ``release``, ``roll_back`` and ``seal`` are those of the detector, but return before they are done.
+    ``commit``, ``release``, ``roll_back`` and ``seal`` do the same as in the detector, but return before they are done.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class RemoteCrawl:
         if patience is not None:
             loop, self.store.kv.link.waiting_thread = asyncio.get_running_loop(), threading.get_ident()
             self.store.kv.link.on_outage = lambda why: loop.call_soon_threadsafe(patience, why)
-        #: The pages of this crawl that are in flight, by place, and those of them that have passed.
+        #: The pages of this crawl that are in flight, by place; and the reserved ones.
         self.judgements: dict[bytes, RemoteJudgement] = {}
         self.reserved: dict[Reservation, RemoteJudgement] = {}
         self._on_error = on_error
@@ -198,7 +198,7 @@ class RemoteCrawl:
         if not program.is_empty:
             take(iter((await self.link.run(program))[1:]))
 
-    # What becomes of a page.
+    # The outcome of a page.
 
     def commit(self, reservation: Reservation, *, sealed: bool) -> None:
         """The item came through."""
@@ -264,7 +264,7 @@ class RemoteJudgement:
         self._store = crawl.store
         #: Keys that its verdict added.
         self._more_keys: tuple[int, ...] = ()
-        #: Places of pages that came before this one and whose outcome is unknown, and those that took too long.
+        #: Places of earlier pages with an unknown outcome, and the pages that took too long.
         self._earlier: list[bytes] = []
         self._given_up: dict[bytes, Reservation] = {}
         self._is_registered = self._is_reserved = False
@@ -279,7 +279,7 @@ class RemoteJudgement:
             self._crawl.start(self.unregister())
 
     async def check(self, page: Page) -> Ruling:
-        """Judge the page by what the server has now. If it is blocked, wait and call again. Raises StoreError."""
+        """Judge the page by the state as it stands. If it is blocked, wait and call again. Raises StoreError."""
         if self._is_registered:
             await self._look_up()
         else:
@@ -311,7 +311,7 @@ class RemoteJudgement:
 
     @property
     def given_up(self) -> Collection[Reservation]:
-        """The pages before this one that took too long."""
+        """The earlier pages that took too long."""
         return self._given_up.values()
 
     async def wait(self, by: Reservation, seconds: float) -> None:
@@ -358,7 +358,7 @@ class RemoteJudgement:
         """Register the page as an original with all its keys, and look it up.
 
         The time of the registration decides who was earlier. If it is unknown, because an answer was lost, or if the
-        verdict added keys, the page is registered anew and takes its place behind those that have come since.
+        verdict added keys, the page is registered again. It takes its place behind pages that have come since.
         """
         crawl, kv, former = self._crawl, self._store.kv, b""
         while True:
@@ -452,7 +452,7 @@ class RemoteJudgement:
     # The outcome.
 
     async def _write_dropped(self) -> None:
-        """Write what the state keeps of a page that does not pass; nothing if others wrote first."""
+        """Write the rows of a page that does not pass; nothing if others wrote first."""
         try:
             await self._crawl.write(self.transaction, self.pending)
         except OvertakenError:

@@ -8,17 +8,17 @@ from collections.abc import Iterable
 from typing import Any
 
 import redis
-from hiredis import pack_command  # faster than that of the connection
+from hiredis import pack_command  # faster than the method of the connection
 
 from scrapy_neardup.server.connection import SECONDS, Answer, Link
 from scrapy_neardup.server.program import Program
 
-#: Seconds between two looks at whether the server still answers, and is still the one that holds the state.
+#: Seconds between two looks: does the server answer, and does it still hold the state?
 _LOOK = 1.0
 
 
 class AsyncLink:
-    """Sends programs by a connection of its own, each at once; the answers come in the same order.
+    """Sends each program at once, by its own connection; the answers come in the same order.
 
     If the connection breaks, it sends those without an answer again.
     """
@@ -73,7 +73,8 @@ class AsyncLink:
             else:
                 self._has_waiting.set()
                 waits = self._link.waiting_thread is not None
-                pause = self._link.pause_after(error, self._failures, waits=waits)
+                # In a thread, because it waits for a thread that just looks for the node.
+                pause = await asyncio.to_thread(self._link.pause_after, error, self._failures, waits=waits)
                 self._failures += 1
                 await asyncio.sleep(pause)
 
@@ -117,7 +118,7 @@ class AsyncLink:
         return None if self._link.locator is None else await asyncio.to_thread(self._link.locate)
 
     async def _send(self, connection: Any) -> None:
-        """Send what waits, all that came during one step of the loop together."""
+        """Send the programs that wait. Those of one step of the loop go together."""
         while True:
             await self._has_waiting.wait()
             self._has_waiting.clear()

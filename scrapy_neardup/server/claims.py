@@ -30,10 +30,10 @@ class PageLost(StoreError):
 
 
 class Leases:
-    """The leases of one store. A thread renews them, so that a busy loop does not lose them."""
+    """The leases of one store. A thread renews them: a busy loop would lose them."""
 
     def __init__(self, link: Link, location: str, seconds: float = LEASE) -> None:
-        #: The crawls whose lease is ours.
+        #: The crawls of which we hold the lease.
         self.crawls: set[int] = set()
         self.seconds = seconds
         self.token = token_bytes(8)
@@ -106,7 +106,7 @@ class Leases:
             self._thread = None
 
     def close(self) -> None:
-        """Give back all leases, so that nobody waits for their end."""
+        """Give back all leases. Then nobody waits for their end."""
         self.stop_renewing()
         program = self._link.program()
         for crawl in self.crawls.copy():

@@ -25,7 +25,7 @@ from scrapy_neardup.server.nodes import Address, Locator, Sentinels, Slot, Unloc
 from scrapy_neardup.server.program import Program
 
 T = TypeVar("T")
-#: The answer to a program: see ``SCRIPT``.
+#: The answer to a program: see ``_SCRIPT`` in ``program``.
 Answer = list[Any]
 #: Seconds to wait for an answer.
 SECONDS = 5.0
@@ -33,7 +33,7 @@ SECONDS = 5.0
 #: most a second.
 TRIES, _PAUSE = 3, 0.1
 _OF_CLUSTER = re.compile(r"(?:^|[ -])(?:MOVED|ASK|TRYAGAIN|CLUSTERDOWN|MASTERDOWN) ")
-#: What Kvrocks says of a password; redis-py takes it for any refusal.
+#: The error of Kvrocks for a wrong password; redis-py does not know it.
 _KVROCKS_REFUSAL = "invalid password"
 _REFUSED = (exceptions.AuthenticationError, exceptions.AuthorizationError, exceptions.NoPermissionError)
 
@@ -48,7 +48,7 @@ class Link:
     #: The thread of a crawl that waits for its server as long as it takes, else None. Blocking requests of that thread
     #: do not wait: they would hold up the whole crawl.
     waiting_thread: int | None = None
-    #: Grows whenever another server may have answered, or one that has lost confirmed writes.
+    #: Grows whenever another server may have answered, or this one may have lost confirmed writes.
     breaks = 0
 
     def __init__(self, location: str, *, pings: bool = True) -> None:
@@ -312,7 +312,7 @@ class Link:
 
 
 def _make_locator(options: dict[str, Any], prefix: str) -> Locator | None:
-    """Take from the options what finds the node; leave the arguments of redis-py."""
+    """Return the locator of the node, if one is needed, and leave in the options the arguments of redis-py."""
     sentinels, nodes = options.pop("sentinels", None), options.pop("nodes", None)
     password, service = options.pop("sentinel_password", None), options.pop("service", "")
     secured = {name: value for name, value in options.items() if name.startswith("ssl")}

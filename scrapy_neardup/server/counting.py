@@ -1,8 +1,8 @@
-"""Counts on a server. Crawlers publish the sentences that they count in a stream, and count those of the others.
+"""Counts on a server. Crawlers publish the sentences that they count in a stream, and also count what others publish.
 
 Each crawler holds the counts in memory. The state has them in blocks ``b``, which include the stream up to a position.
-Who opens the state reads the blocks, then the rest of the stream. Who closes it writes the blocks anew, unless somebody
-else has meanwhile. The stream is bounded: counts may be too low, never too high.
+Who opens the state reads the blocks, then the rest of the stream. Who closes it writes new blocks, unless somebody else
+has meanwhile. The stream is bounded: counts may be too low, never too high.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from scrapy_neardup.server.connection import Answer, Link
 
 T = TypeVar("T")
-#: Names of hashes to fetch from the directory, and hashes whose rows are fetched, at a time.
+#: Names to fetch from the directory at a time, and hashes to fetch at a time.
 _NAMES, _HASHES = 500, 16
 #: Keys to measure for an estimate of the size.
 _MEASURED = 5000
@@ -62,7 +62,7 @@ class Redis(Engine):
         self.scheme = location.partition(":")[0]
         self.link = _open_link(location, named_by)
         self.leases = Leases(self.link, location, self.lease)
-        #: The number of pages, as far as it is known.
+        #: The last known number of pages.
         self.known_pages = 0
         try:
             self.link.refuse_eviction()
@@ -203,7 +203,7 @@ class Redis(Engine):
             low_end, high_end = (low_end, b"(" + names[-1]) if reverse else (b"(" + names[-1], high_end)
 
     def _rows_in(self, names: Iterable[bytes], *, reverse: bool) -> Iterator[Row]:
-        """Yield the rows of hashes that lie one after the other. Callers may need few, so the first come alone."""
+        """Yield the rows of hashes that lie one after the other. Callers may need few, so it begins with one hash."""
         names, many = iter(names), 1
         while some := list(islice(names, many)):
             many = min(2 * many, _HASHES)

@@ -16,13 +16,13 @@ _LEVELS = ((12, 37_000), (16, 600_000), (20, 9_600_000), (24, 2**63))
 #: The bytes of a URL's hash or of a key that decide where a row lies. Keys are the smallest of many hashes, so their
 #: first bytes are alike.
 _DECIDING = {b"u": slice(4), b"k": slice(-4, None)}
-#: Kinds of rows whose hashes hold neighbours, and the length of the names of these hashes.
+#: Kinds of rows that lie in hashes of neighbours, and the length of the names of these hashes.
 NEIGHBOURS = {b"r": 5, b"e": 5, b"o": 8, b"d": 9, b"j": 9}
 #: Length of the row of a URL, and of a posting.
 _URL, _POSTING = 9, 14
 
-# Names of keys that hold no rows. Those of hashes with rows have one character, or begin with a letter of a kind.
-#: The sorted set of hashes with rows, but those of URLs,
+# Names of keys that hold no rows. A hash with rows has a name of one character, or its name begins with such a letter.
+#: The sorted set of hashes with rows, except of URLs,
 DIRECTORY = b"~/"
 #: the number of pages,
 COUNTER = b"~#"
@@ -102,5 +102,5 @@ def once_name(token: bytes) -> bytes:
 
 
 def number_name(number: int) -> bytes:
-    """Return the name of the lease of a number: its holder alone gives ids that end in it."""
+    """Return the name of the lease of a number: only its holder gives ids that end in it."""
     return b"N" + number.to_bytes(2, "big")

@@ -66,7 +66,7 @@ class Locator(ABC):
 class Sentinels(Locator):
     """Asks Sentinels for the master of a service.
 
-    A former master may learn seconds late that it was replaced, and loses what is written to it until then.
+    A former master may learn seconds late that it was replaced. Writes to it until then are lost.
     """
 
     lasts = 1.0

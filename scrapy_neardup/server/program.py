@@ -41,7 +41,7 @@ _HEAD = Struct(">HH")
 
 
 class PendingPage(NamedTuple):
-    """A page in flight as all crawls see it. It is filed before it is judged, so that they see it in time."""
+    """A page in flight as all crawls see it. It is filed before it is judged: they must see it in time."""
 
     #: Its id and its crawl, packed.
     place: bytes
@@ -115,7 +115,7 @@ class Program:
         self._conditions.append((IN_FLIGHT, (pending_name(page.crawl), names[0]), (page.id, field, value)))
 
     def expect_lease(self, crawl: bytes, token: bytes, milliseconds: int) -> None:
-        """Require that the lease of a crawl is ours, or take it anew if it ended and nobody rolls the crawl back."""
+        """Require that the lease of a crawl is ours, or take it again if it ended and nobody rolls the crawl back."""
         self._conditions.append((LEASE, (lease_name(crawl), b"g", GIVEN_UP), (token, milliseconds, crawl)))
 
     def expect_no_lease(self, name: bytes) -> None:
@@ -174,7 +174,7 @@ class Program:
         self._writes.append((b"unregister", (pending_name(page.crawl), PENDING), (page.place, page.heads)))
 
     def give_up(self, crawl: bytes) -> None:
-        """From now on nobody takes the lease of a crawl anew: its holder would not know which of its pages are gone."""
+        """From now on nobody takes the lease of a crawl again. Its holder would not know which pages are gone."""
         self._writes.append((b"give_up", (GIVEN_UP,), (crawl,)))
 
     def end_lease(self, name: bytes, token: bytes) -> None:

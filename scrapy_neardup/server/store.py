@@ -93,7 +93,7 @@ class SharedJournal(Journal):
 
 
 class RedisStore(PageStore):
-    """A state on a server. The next opening rolls back the unsealed pages of a crawl whose lease has ended."""
+    """A state on a server. The next opening rolls back the unsealed pages of crawls without a lease."""
 
     kv: Redis
     clock: SharedClock

@@ -47,7 +47,7 @@ def newest_of(members: Iterable[bytes], limit: int) -> dict[bytes, list[int]]:
 
 
 class NotFetched(BaseException):
-    """Code asked for a row that was not fetched. Not an Exception, so that no handler takes it for a bad page."""
+    """Code asked for a row that was not fetched. Not an Exception: a handler would take it for a bad page."""
 
     def __init__(self, rows: Sequence[bytes] = (), postings: Sequence[tuple[int, int]] = (), scan: bytes = b"") -> None:
         super().__init__(rows, postings, scan)
@@ -91,13 +91,13 @@ def unpack_notes(entry: bytes) -> list[Note]:
 
 @dataclass(slots=True)
 class RemoteTransaction:
-    """What was fetched for one page, and what its judgement writes.
+    """The rows that were fetched for one page, and the changes by its judgement.
 
     Synchronous code judges by it and never waits. If a row is missing, NotFetched ends the code, the row is fetched,
     and the code starts again: it has no effect outside this transaction.
     """
 
-    #: Rows by key; None for one that does not exist.
+    #: Rows by key; None: there is no such row.
     rows: dict[bytes, bytes | None] = field(default_factory=dict)
     #: Ids by key and limit, newest first.
     filed: dict[tuple[int, int], list[int]] = field(default_factory=dict)
@@ -158,7 +158,7 @@ class RemoteTransaction:
     def add_reads(
         self, program: Program, rows: Iterable[bytes] = (), postings: Iterable[tuple[int, int]] = ()
     ) -> Callable[[Iterator[Any]], None]:
-        """Have a program read what is missing. Return the function that takes its answers."""
+        """Have a program read the missing rows. Return the function that takes its answers."""
         new_rows = [row for row in dict.fromkeys(rows) if row not in self.rows]
         by_limit: dict[int, list[int]] = {}
         for key, limit in dict.fromkeys(postings):

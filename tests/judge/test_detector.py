@@ -222,7 +222,9 @@ def test_a_new_version_that_gave_up_a_page_in_flight_is_updated(detector: Detect
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_manual_copy_of_a_page_of_a_former_recipe_is_one(store: PageStore, name: str) -> None:
+def test_a_page_of_a_former_recipe_has_manual_copies_and_is_updated_when_it_comes_again(
+    store: PageStore, name: str
+) -> None:
     other = page("other", story(9, 20))
     answer(make_detector(store, name), FIRST)
     former = store.new_id()
@@ -231,6 +233,7 @@ def test_a_manual_copy_of_a_page_of_a_former_recipe_is_one(store: PageStore, nam
     found = answer(make_detector(store, name), other)
     assert summary(found) == (Kind.DUPLICATE, Likeness.NEAR, "first")
     assert found.by_hand
+    assert kind(make_detector(store, name), FIRST) is Kind.UPDATED
 
 
 # The near miss: the page that was nearly the original, with the decision of that moment.

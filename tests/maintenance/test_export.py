@@ -60,6 +60,7 @@ def whole_state() -> PageStore:
 def test_a_copy_has_every_row_and_the_secret(tmp_path: Path, kind: str) -> None:
     store, place = whole_state(), str(tmp_path / "copy")
     assert export(store, (FILE_ENGINES[kind], place)) == len(PAGES)
+    assert FILE_ENGINES[kind].witness_of(place).exists(), "it comes along"
     with closing(open_at(FILE_ENGINES[kind], place, RECIPE)) as copy:
         assert rows(copy) == rows(store)
         assert (copy.secret, copy.recipe) == (store.secret, store.recipe)

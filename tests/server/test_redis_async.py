@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.server.asynchronous import AsyncLink
 from scrapy_neardup.server.connection import Link
 from scrapy_neardup.server.layout import DIRECTORY
+from scrapy_neardup.server.nodes import Address, Slot, Unlocated
 from scrapy_neardup.server.program import Program
 from tests.server.redis_server import Server
 
@@ -133,6 +135,30 @@ async def test_a_silent_server_is_asked_again(
     tasks = [sender.ask(number) for number in range(5)]
     assert list(await asyncio.gather(*tasks)) == answers(*range(5))
     assert sender.connection.breaks > 0
+
+
+async def test_the_loop_goes_on_while_a_thread_looks_for_the_node(
+    sender: Sender, redis_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await sender.ask(0)
+    begun, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    class Slow(Slot):
+        def locate(self) -> Address:
+            loop.call_soon_threadsafe(begun.set)
+            time.sleep(1)
+            raise Unlocated
+
+    monkeypatch.setattr(sender.connection, "locator", Slow([], "", {}))
+    looks = asyncio.create_task(asyncio.to_thread(sender.connection.locate))
+    await begun.wait()
+    started = loop.time()
+    task = sender.ask(1)
+    redis_server.client.client_kill_filter(_type="normal", skipme=True)
+    await asyncio.sleep(0.1)
+    assert loop.time() - started < 0.8
+    monkeypatch.setattr(sender.connection, "locator", None)
+    await asyncio.gather(looks, task, return_exceptions=True)
 
 
 async def test_who_is_cancelled_takes_no_answer_from_others(sender: Sender) -> None:
