@@ -65,7 +65,7 @@ async def wait_for_server(url: str, notes: Notes) -> None:
 
     _, location = parse_url(url)
     connection = Link(location, pings=False)
-    connection.waiting_thread, loop = threading.get_ident(), asyncio.get_running_loop()
+    connection.patient_thread, loop = threading.get_ident(), asyncio.get_running_loop()
     connection.on_outage = lambda why: loop.call_soon_threadsafe(log_outage, location, notes, why)
     link, program = AsyncLink(connection), connection.program()
     program.count()
@@ -110,8 +110,8 @@ class ServerCrawl:
             await self._upkeep
             await self.crawl.finish()
         finally:
-            if link.waiting_thread is not None:
-                link.waiting_thread, link.tries = None, _LAST_TRIES
+            if link.patient_thread is not None:
+                link.patient_thread, link.tries = None, _LAST_TRIES
         if self._bounds:
             with suppress(StoreError):  # the next crawl tidies
                 await self._tidy()
@@ -120,7 +120,7 @@ class ServerCrawl:
     def give_up(self) -> None:
         """Cancel the periodic work of a crawl that does not begin."""
         self._upkeep.cancel()
-        self._store.kv.link.waiting_thread = None
+        self._store.kv.link.patient_thread = None
 
     def _note_lost(self) -> None:
         self._notes.count(stats.LOST_BY_SERVER)

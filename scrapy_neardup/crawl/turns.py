@@ -1,4 +1,7 @@
-"""Wait for an event, for room, for a worker, or for a turn: pages are judged in the order in which they came."""
+"""Wait for an event, for room, for a worker, or for a turn.
+
+Pages are judged in the order in which they came, unless one takes long.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +31,15 @@ from scrapy_neardup.workers.pool import WorkerPool
 
 T = TypeVar("T")
 
-#: The least size of an item: its task takes so much.
+#: Bytes that are counted for an item at least: about what its task takes.
 _LEAST = 10_000
 #: Seconds between two looks for room: nothing signals the end of a response. A look takes 0.1 ms.
 _PAUSE = 0.01
 #: Seconds of reading after which later pages may overtake a page.
 PATIENCE = 0.5
-#: Seconds for which nobody waits, because all tasks have bounds.
+#: Seconds: longer than a page takes to read. Tasks that may wait longer ask again.
 _FOREVER = 3600.0
-#: Seconds of reading here before workers start by default: each takes a second to start, and some 150 MB.
+#: Seconds of reading before page workers start by default: each takes a second to start, and some 150 MB.
 _START_AFTER = 3.0
 
 
@@ -77,9 +80,9 @@ class Backlog:
     """Counts the sizes of items before the judge, in bytes or characters.
 
     Scrapy counts the bytes of responses until their items are through, and sends no further requests above
-    SCRAPER_SLOT_MAX_ACTIVE_SIZE. It does not count the content of items and items of ``start()``, so this adds them.
-    ``start()`` also waits with requests. Otherwise Scrapy would take all of them into its scheduler. An item in another
-    pipeline is not counted, because that pipeline may wait for further items.
+    SCRAPER_SLOT_MAX_ACTIVE_SIZE. It does not count the content of items and items of ``start()``, so this adds both to
+    Scrapy's count. ``start()`` also waits with requests. Otherwise Scrapy would take all of them into its scheduler. An
+    item in another pipeline is not counted, because that pipeline may wait for further items.
     """
 
     def __init__(self, crawler: Crawler | None = None) -> None:
@@ -87,7 +90,7 @@ class Backlog:
 
     @property
     def _slot(self) -> Any:
-        """Scrapy's scraper slot. Without its engine, as in a script, nobody sends requests."""
+        """Scrapy's scraper slot. None if no engine runs; then nobody sends requests."""
         try:
             return self._crawler.engine.scraper.slot  # type: ignore[union-attr]
         except (AttributeError, RuntimeError):
@@ -107,7 +110,7 @@ class Backlog:
             slot.active_size -= size
 
     async def wait_for_room(self) -> None:
-        """Wait while there is too much."""
+        """Wait while Scrapy's count is above its limit."""
         while (slot := self._slot) is not None and slot.needs_backout():
             await Event().wait(_PAUSE)
 
@@ -129,7 +132,7 @@ def _size_of(item: Any) -> int:
 class Turn:
     """One page's place in the queue of pages that are not judged yet. It must leave, also after an error.
 
-    Later pages may overtake this one after its ``deadline``, which a thread may set when reading begins and ends.
+    Later pages may overtake this one after its ``deadline``: infinite unless a worker reads it now. Threads set it.
     """
 
     def __init__(self, queue: OrderedDict[Turn, None]) -> None:
@@ -154,9 +157,10 @@ class Turn:
                 call_later(0, self._front._has_come.happen)
 
     async def comes(self) -> None:
-        """Wait until all earlier pages have left, or have taken too long."""
+        """Wait until all earlier pages have left or are overtaken; returns at once if this page has left."""
         self.deadline = math.inf
         while self in self._queue and (front := self._front) is not self:
+            # A thread may set the deadline meanwhile, but no nearer than PATIENCE: no look comes too late.
             left = min(PATIENCE, front.deadline - monotonic())
             if left > 0:
                 await self._has_come.wait(left)
@@ -178,7 +182,7 @@ class AsyncPageReader:
     ) -> None:
         """``risky_pool`` reads pages that may take long, ``page_pool`` all others; without them they are read here.
 
-        ``start_after``: seconds of reading here before workers start.
+        ``start_after``: seconds of reading before ``page_pool`` is used.
         """
         self.spent = 0.0
         self._source = source
@@ -202,7 +206,7 @@ class AsyncPageReader:
         return self._source.finish(draft, answer)
 
     def close(self) -> None:
-        """End the workers; pages that they have not read are too slow."""
+        """End the workers; pages that they have not read fail as too slow."""
         for pool in self._pools:
             pool.close()
 
@@ -231,7 +235,7 @@ class AsyncPageReader:
         finally:
             self.spent += perf_counter() - started
 
-    async def _run(self, pool: WorkerPool, raw: PageContent, turn: Turn) -> Answer:
+    async def _run(self, pool: WorkerPool, content: PageContent, turn: Turn) -> Answer:
         """The answer of a worker. Later pages overtake a page that takes long."""
         done, wake, started, seconds = Event(), _make_waker(), perf_counter(), 0.0
 
@@ -240,13 +244,13 @@ class AsyncPageReader:
             started = perf_counter()
             turn.deadline = monotonic() + PATIENCE
 
-        def finish(_: object) -> None:  # in a thread
+        def finish(_: object) -> None:  # in a thread; on the loop if the answer is there already
             nonlocal seconds
             seconds = perf_counter() - started
             turn.deadline = math.inf
             wake(done.happen)
 
-        future = pool.submit(raw, start)
+        future = pool.submit(content, start)
         future.add_done_callback(finish)
         await done.wait()
         self.spent += seconds

@@ -1,8 +1,8 @@
 """The place of a copy in its group, and which of two copies is better (NEARDUP_KEEP_POLICY).
 
 The first page of a group keeps its record when another page leads the group, and a better page must be a copy of the
-first one. So a chain of better pages does not drift. A new version of a delivered page passes even if a newer page has
-the same text. So nobody can stop the updates of an article by publishing a copy.
+first one. So a chain of better pages does not drift. A new version of a delivered page passes even if a page that came
+after the delivered version has the same text. So nobody can stop the updates of an article by publishing a copy.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from scrapy_neardup.judge.context import Context
 from scrapy_neardup.judge.matching import SimilarPage, is_older
 from scrapy_neardup.judge.policy import CANONICAL, LONGEST, KeepPolicy
 from scrapy_neardup.model import Comparison, Page
+from scrapy_neardup.page.reading import EXTRACTOR
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.boilerplate import publisher
 from scrapy_neardup.state.evidence import Evidence
@@ -24,9 +25,9 @@ from scrapy_neardup.state.record import Record
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.sentences import sentences
 
-#: How many times as long a better text is at least: two nearly equal pages must not take turns.
+#: How many times as long a better text is at least; else two nearly equal pages would replace each other for ever.
 _LONGER = 1.1
-#: How many times as long a better text of another publisher is at most: spam looks like the rest of an article.
+#: How many times as long a better text of another publisher is at most: more may be spam, and nobody can tell.
 _MUCH_LONGER = 1.25
 #: The share of a superseded page that the better one holds; estimates of it err by 0.03.
 _NEARLY_ALL = 0.9
@@ -41,7 +42,7 @@ class Role(Enum):
     BETTER = "better"
     #: A new version of the page that leads the group.
     LEADING = "leading"
-    #: A new version of a delivered page. A better page leads the group.
+    #: A new version of a delivered page, in a group that a better page leads. It passes, but does not lead.
     FOLLOWS = "follows"
     #: It passes as an original. It is a new version of a page that was delivered before the similar page; or the
     #: longest is preferred, and it is a much longer page of another publisher.
@@ -49,41 +50,41 @@ class Role(Enum):
 
     @property
     def leads(self) -> bool:
-        """Whether it leads the group."""
+        """Whether it leads the group from now on."""
         return self in (Role.BETTER, Role.LEADING)
 
 
 def find_role(context: Context, nearest: SimilarPage) -> Role:
-    """The place of a copy of ``nearest.original``."""
-    known, original = context.known, nearest.original
-    if known is not None and known.leads and known.original == original.group:
-        newest = newest_replacement(context.store, original.group)
+    """The place of a copy of a page; ``nearest.original`` leads its group now."""
+    known, leader = context.known, nearest.original
+    if known is not None and known.leads and known.original == leader.group:
+        newest = newest_replacement(context.store, leader.group)
         if newest is not None and newest.url == known.url:
             return Role.LEADING
     if (preferred := _preferred_role(context, nearest)) is not None:
         return preferred
     if known is None or not known.is_delivered:
         return Role.COPY
-    if original.leads:
+    if leader.leads:
         return Role.FOLLOWS
     return Role.COPY if is_older(nearest.compared, known) else Role.ORIGINAL
 
 
 def _preferred_role(context: Context, nearest: SimilarPage) -> Role | None:
-    """The place of a page that is better than the original, or too long to be dropped for it; else None.
+    """The place of a page that is better than the page that leads, or too long to be dropped for it; else None.
 
     A stranger must not replace an article by a part of it, or by the article with spam. So the better page holds
     nearly all of the page that it supersedes, unless the user named its host.
     """
-    policy, original = context.policy.keep_policy, nearest.original
+    policy, leader = context.policy.keep_policy, nearest.original
     if context.policy.prefers_first:
         return None
-    first = context.store.record(original.group)
-    if first is None or first.url == context.page.url:
-        first = original
-    if not is_better(context, original, first):
+    first = context.store.record(leader.group)
+    if first is None or first.url == context.page.url:  # forgotten, or an earlier version of this page
+        first = leader
+    if not is_better(context, leader, first):
         return None
-    for one in {first.id: first, original.id: original}.values():
+    for one in {first.id: first, leader.id: leader}.values():
         comparison = nearest.comparison
         if one.id != nearest.compared.id:
             overused_keys = context.search_result.overused_keys
@@ -92,7 +93,7 @@ def _preferred_role(context: Context, nearest: SimilarPage) -> Role | None:
                 return None
         if isinstance(policy, str) and not _holds_nearly_all(context, one, comparison):
             return None
-    return Role.ORIGINAL if policy == LONGEST and _is_doubtful(context, first) else Role.BETTER
+    return Role.ORIGINAL if policy == LONGEST and _is_much_longer_stranger(context, first) else Role.BETTER
 
 
 # Which of two copies is better.
@@ -111,26 +112,26 @@ def is_better(context: Context, leader: Record, first: Record) -> bool:
 def _is_longer(context: Context, leader: Record) -> bool:
     """Whether the article is longer, by a tenth at least.
 
-    It counts as the method knows it, without boilerplate. A page read from HTML without a recognised article may be
-    mostly menu, so it is never better.
+    It counts as the method knows it, without boilerplate. A page of HTML in which our reader recognised no article may
+    be mostly menu, so it is never better.
     """
-    if context.page.reader and not context.page.main:
+    if context.page.reader not in ("", EXTRACTOR) and not context.page.main:
         return False
     ours, theirs = _lengths(context, leader)
     return theirs > 0 and ours >= _LONGER * theirs
 
 
-def _is_doubtful(context: Context, first: Record) -> bool:
-    """Whether a longer page of another publisher has so much more than the first page that both stay."""
+def _is_much_longer_stranger(context: Context, first: Record) -> bool:
+    """Whether a page of another publisher is so much longer than the first page that both stay."""
     ours, theirs = _lengths(context, first)
     return ours > _MUCH_LONGER * theirs and not _is_same_publisher(context.page.url, first.url)
 
 
 def _is_canonical(context: Context, leader: Record, first: Record) -> bool:
-    """Whether an earlier page names this one as its original; of one publisher, also whether it names itself.
+    """Whether an earlier page names this one as its original.
 
-    So the superseded page gives its own place away. A link to oneself supersedes only a page of the same publisher that
-    names another one. Hosts of one registered domain are one publisher, as canonical links connect ``www``, ``m`` and
+    Or, of one publisher, the leader names another page and this one names itself. So only the superseded page can give
+    its place away. Hosts of one registered domain are one publisher, as canonical links connect ``www``, ``m`` and
     ``amp``, and no stranger publishes there. A page that names another one is never better.
     """
     page, store = context.page, context.store
@@ -175,15 +176,19 @@ def _holds_nearly_all(context: Context, old: Record, comparison: Comparison) -> 
     ours, theirs = _lengths(context, old)
     if not ours or not theirs:
         return comparison.similarity >= _NEARLY_ALL
+    # Of a Jaccard similarity s: |A ∩ B| = s (|A| + |B|) / (1 + s).
     by_similarity = comparison.similarity * (ours + theirs) / (1 + comparison.similarity)
     in_both = max(by_similarity, comparison.containment * min(ours, theirs))
     return in_both >= _NEARLY_ALL * theirs
 
 
 def _lengths(context: Context, old: Record) -> tuple[int, int]:
-    """The lengths of a page and an earlier one in one measure; 0 for the earlier one if it is unknown."""
-    if known := context.method.length(old.sketch):
-        return context.method.length(context.fingerprint.sketch), known
+    """The lengths of a page and an earlier one in one measure; 0 for the earlier one if it is unknown.
+
+    The measure is the method's, else letters of the article, else characters.
+    """
+    if their_length := context.method.length(old.sketch):
+        return context.method.length(context.fingerprint.sketch), their_length
     kept = context.store.evidence(old.id)
     if kept is None:
         return _length(context.page), 0

@@ -61,7 +61,7 @@ class RemoteCrawl:
         self.store = detector.store
         self.link = AsyncLink(self.store.kv.link)
         if patience is not None:
-            loop, self.store.kv.link.waiting_thread = asyncio.get_running_loop(), threading.get_ident()
+            loop, self.store.kv.link.patient_thread = asyncio.get_running_loop(), threading.get_ident()
             self.store.kv.link.on_outage = lambda why: loop.call_soon_threadsafe(patience, why)
         #: The pages of this crawl that are in flight, by place; and the reserved ones.
         self.judgements: dict[bytes, RemoteJudgement] = {}

@@ -64,7 +64,7 @@ def copy_state(
     found = CopyCounts()
     for kind in kinds:
         found_rows = watch(source.rows(kind.prefix), what=f"rows of {kind.name}")
-        rows = dict(sound_rows(kind, store, found_rows, source.damaged))
+        rows = dict(sound_rows(kind, store, found_rows, source.damage_error))
         found.rows[kind.name] += len(rows)
         if kind.name == "counts":
             store.add_counts(read_counts(rows.items()))

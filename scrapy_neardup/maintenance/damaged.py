@@ -107,7 +107,7 @@ class DamagedState:
     def __init__(self, copy: Rows, kind: type[FileEngine], location: str, secret: Secret | None) -> None:
         """``secret``: for a state that holds none. Raises StoreError, StoreMismatch."""
         self.name = location
-        self.damaged = None  # rows that cannot be unpacked are left out
+        self.damage_error = None  # rows that cannot be unpacked are left out
         self.broken = self.named = 0
         self._salvage = Salvage(copy)
         names = dict(self.rows(b"m"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from scrapy_neardup.errors import StoreError, StoreMismatch
-from scrapy_neardup.kv.base import SETTING, Row
+from scrapy_neardup.kv.base import Row
 from scrapy_neardup.state.boilerplate import Counts, read_counts
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.layout import GENERATIONS, RECORDS, UNSEALED, last_id
@@ -28,7 +28,7 @@ class PageEntry:
 class Source(Protocol):
     """Pages with one recipe. ``name`` is for messages.
 
-    ``damaged`` makes the error for a row that cannot be unpacked; without it, such rows are left out.
+    ``recipe`` says how their fingerprints were made.
     """
 
     name: str
@@ -39,24 +39,24 @@ class Source(Protocol):
         """The secret, if it is known."""
 
     @property
-    def damaged(self) -> Callable[[str], StoreError] | None:
-        """Return the function."""
+    def damage_error(self) -> Callable[[str], StoreError] | None:
+        """Makes the error for a row that cannot be unpacked; None if such rows are left out."""
 
     def pages(self) -> Iterator[PageEntry]:
-        """Yield all pages, nearly by id; may be called again."""
+        """Yield all pages by id, those of a damaged state only nearly so; may be called again."""
 
     def rows(self, prefix: bytes) -> Iterator[Row]:
         """Yield the other rows with a prefix."""
 
 
 class OpenState:
-    """The pages of a store or a snapshot, without unsealed ones; there are some while a crawl runs."""
+    """The pages of a store or a snapshot, without unsealed ones: of crawls that run, were killed, or wait for a feed."""
 
     def __init__(self, store: PageStore) -> None:
         self.name = store.location
         self.recipe = {name: value for name, value in store.recipe.items() if name != "format"}
         self.secret = store.secret
-        self.damaged = store.kv.damaged
+        self.damage_error = store.kv.damaged
         self.store = store
 
     def rows(self, prefix: bytes) -> Iterator[Row]:
@@ -71,25 +71,26 @@ class OpenState:
             raise self.store.kv.damaged(str(error)) from None
 
     def pages(self) -> Iterator[PageEntry]:
-        """Yield the current pages by id."""
+        """Yield the sealed pages by id."""
         store = self.store
         unsealed = {last_id(key) for key, _ in store.rows(UNSEALED)}
-        # On a server crawls go on meanwhile. Their pages are newer than themselves, and than all pages before them.
+        # On a server crawls go on meanwhile. A page's id is larger than that of its crawl. So up to the oldest crawl,
+        # and up to the newest page that is there now, no page comes or goes.
         crawls = [last_id(key) for key, _ in store.rows(GENERATIONS)]
         newest = next((last_id(key) for key, _ in store.kv.scan(RECORDS, reverse=True)), 0)
-        may_change = min([newest, *crawls])
+        settled_up_to = min([newest, *crawls])
         for record in store.records():
             id = record.id
             # Whether it is unsealed comes first: a page that is rolled back has no record any more.
-            is_new = store.is_shared and id > may_change and (store.is_pending(id) or store.record(id) is None)
-            if id not in unsealed and not is_new:
+            is_unsettled = store.is_shared and id > settled_up_to and (store.is_pending(id) or store.record(id) is None)
+            if id not in unsealed and not is_unsettled:
                 yield PageEntry(record, store.last_seen(record.url), store.evidence(id))
 
 
-def check_recipes(sources: Iterable[OpenState], recipe: Mapping[str, Any], named_by: str = SETTING) -> None:
-    """Raise StoreMismatch, with all differences, for the first source with another recipe.
+def check_recipes(sources: Iterable[OpenState], recipe: Mapping[str, Any], named_by: str) -> None:
+    """Raise StoreMismatch for the first source with another recipe. It names another secret, or all other differences.
 
-    ``named_by``: what the user can change.
+    ``named_by``: the option that names the target, for the message.
     """
     for source in sources:
         if source.recipe.get(SECRET_NAME) != recipe.get(SECRET_NAME):

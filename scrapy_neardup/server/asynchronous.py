@@ -13,22 +13,24 @@ from hiredis import pack_command  # faster than the method of the connection
 from scrapy_neardup.server.connection import SECONDS, Answer, Link
 from scrapy_neardup.server.program import Program
 
-#: Seconds between two looks: does the server answer, and does it still hold the state?
+#: Seconds between two looks: does the server answer, and has the state moved to another node?
 _LOOK = 1.0
 
 
 class AsyncLink:
-    """Sends each program at once, by its own connection; the answers come in the same order.
+    """Sends programs by its own connection, without waiting for the answers to earlier ones.
 
-    If the connection breaks, it sends those without an answer again.
+    If the connection breaks, it sends those without an answer again. A program that the server asks for once more goes
+    behind later ones.
     """
 
     def __init__(self, link: Link) -> None:
         self._link = link
-        #: Programs to send, and those that wait for their answers.
-        self._waiting: deque[tuple[Program, asyncio.Future[Answer]]] = deque()
+        #: Programs to send.
+        self._unsent: deque[tuple[Program, asyncio.Future[Answer]]] = deque()
+        #: Programs that were sent, and have no answer yet.
         self._sent: deque[tuple[Program, asyncio.Future[Answer]]] = deque()
-        self._has_waiting = asyncio.Event()
+        self._has_unsent = asyncio.Event()
         self._worker: asyncio.Task[None] | None = None
         #: Connections in a row that failed before an answer.
         self._failures = 0
@@ -40,22 +42,22 @@ class AsyncLink:
         if self._worker is not None:
             self._worker.cancel()
             await asyncio.gather(self._worker, return_exceptions=True)
-        self._fail(self._link.closed())
+        self._fail(self._link.closed_error())
 
     async def run(self, program: Program) -> Answer:
         """Like ``Link.run``. Raises StoreError."""
         if self._is_closed:
-            raise self._link.closed()
+            raise self._link.closed_error()
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._waiting.append((program, answer))
-        self._has_waiting.set()
+        self._unsent.append((program, answer))
+        self._has_unsent.set()
         if self._worker is None:
             self._worker = asyncio.ensure_future(self._work())
         return await answer
 
     async def _work(self) -> None:
         while True:
-            await self._has_waiting.wait()
+            await self._has_unsent.wait()
             try:
                 await self._exchange_or_pause()
             except Exception as error:  # the last try, or an error that nobody foresaw: nobody must wait for ever
@@ -66,26 +68,28 @@ class AsyncLink:
         try:
             await self._exchange()
         except (redis.RedisError, OSError) as error:
-            self._waiting.extendleft(reversed(self._sent))
+            self._unsent.extendleft(reversed(self._sent))
             self._sent.clear()
-            if not self._waiting:  # an idle connection has ended, but the next one may lead to another server
+            if (
+                not self._unsent
+            ):  # no program is lost, but the next connection may lead to another server: callers ask ``breaks``
                 self._link.breaks += 1
             else:
-                self._has_waiting.set()
-                waits = self._link.waiting_thread is not None
-                # In a thread, because it waits for a thread that just looks for the node.
+                self._has_unsent.set()
+                waits = self._link.patient_thread is not None
+                # In a thread, because it takes the lock that ``locate`` holds while it asks for the node.
                 pause = await asyncio.to_thread(self._link.pause_after, error, self._failures, waits=waits)
                 self._failures += 1
                 await asyncio.sleep(pause)
 
     def _fail(self, error: Exception) -> None:
         """Raise an error for each program without an answer."""
-        for _, answer in (*self._sent, *self._waiting):
+        for _, answer in (*self._sent, *self._unsent):
             if not answer.done():
                 answer.set_exception(error)
         self._sent.clear()
-        self._waiting.clear()
-        self._has_waiting.clear()
+        self._unsent.clear()
+        self._has_unsent.clear()
         self._failures = 0
 
     async def _exchange(self) -> None:
@@ -96,14 +100,14 @@ class AsyncLink:
         try:
             await _connect(connection)
             tasks = [asyncio.ensure_future(work(connection)) for work in (self._send, self._receive)]
-            first: object = None
+            oldest: object = None
             looks = 0
             while True:
                 done, _ = await asyncio.wait(tasks, timeout=_LOOK, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     task.result()
-                before, first = first, self._sent[0] if self._sent else None
-                looks = looks + 1 if first is not None and first is before else 0
+                before, oldest = oldest, self._sent[0] if self._sent else None
+                looks = looks + 1 if oldest is not None and oldest is before else 0
                 if looks * _LOOK >= SECONDS:
                     raise redis.TimeoutError("it is silent")
                 if await self._locate() != address:
@@ -120,10 +124,10 @@ class AsyncLink:
     async def _send(self, connection: Any) -> None:
         """Send the programs that wait. Those of one step of the loop go together."""
         while True:
-            await self._has_waiting.wait()
-            self._has_waiting.clear()
-            some = [*self._waiting]
-            self._waiting.clear()
+            await self._has_unsent.wait()
+            self._has_unsent.clear()
+            some = [*self._unsent]
+            self._unsent.clear()
             self._sent += some
             commands = [pack_command(program.command(self._link.prefix)) for program, _ in some]
             await connection.send_packed_command(commands, check_health=False)
@@ -142,9 +146,9 @@ class AsyncLink:
             self._link.note_outage("")
             if future.done():  # its caller was cancelled
                 continue
-            if answer is None:
-                self._waiting.append((program, future))
-                self._has_waiting.set()
+            if answer is None:  # it must be sent again
+                self._unsent.append((program, future))
+                self._has_unsent.set()
             elif isinstance(answer, Exception):
                 future.set_exception(answer)
             else:

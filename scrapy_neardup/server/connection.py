@@ -47,7 +47,7 @@ class Link:
     tries = TRIES
     #: The thread of a crawl that waits for its server as long as it takes, else None. Blocking requests of that thread
     #: do not wait: they would hold up the whole crawl.
-    waiting_thread: int | None = None
+    patient_thread: int | None = None
     #: Grows whenever another server may have answered, or this one may have lost confirmed writes.
     breaks = 0
 
@@ -86,7 +86,7 @@ class Link:
             try:
                 found = work(self._current_client())
             except (redis.RedisError, OSError) as error:  # noqa: PERF203  # each try takes a way to the server
-                waits = self.waiting_thread not in (None, threading.get_ident())
+                waits = self.patient_thread not in (None, threading.get_ident())
                 time.sleep(self.pause_after(error, failures, waits=waits))
             else:
                 self.note_outage("")
@@ -122,7 +122,7 @@ class Link:
         # Somebody may give the server memory, disk space or replicas, or make it the master.
         mends = isinstance(error, (exceptions.OutOfMemoryError, exceptions.ReadOnlyError))
         mends = mends or _lacks_disk(error) or _lacks_replicas(error)
-        return mends and self.waiting_thread is not None
+        return mends and self.patient_thread is not None
 
     def _is_elsewhere(self, error: Exception) -> bool:
         """Whether another node may hold the state. The script has done nothing then."""
@@ -184,7 +184,7 @@ class Link:
         if is_new:
             self.on_outage(why)
 
-    def closed(self) -> StoreError:
+    def closed_error(self) -> StoreError:
         """Return the error of a request after the end."""
         return StoreError(f"The state at {self._location} is closed.")
 
@@ -201,7 +201,7 @@ class Link:
         """
         with self._lock:
             if self._is_closed:
-                raise self.closed()
+                raise self.closed_error()
             is_doubted = self._located == -inf
             if self.locator is None or not (is_doubted or time.monotonic() - self._located > self.locator.lasts):
                 return self.address

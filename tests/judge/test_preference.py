@@ -93,6 +93,8 @@ def test_menus_boilerplate_and_unknown_articles_make_no_page_longer() -> None:
     assert kinds("longest", from_html("a", short, frame("a", 8)), from_html("b", long)) == ["unique", "better"]
     unclear = replace(from_html("b", long), main="")
     assert kinds("longest", from_html("a", short), unclear) == ["unique", "duplicate"]
+    by_the_users_extractor = replace(unclear, reader="extractor")
+    assert kinds("longest", from_html("a", short), by_the_users_extractor) == ["unique", "better"]
     detector, lines = make_detector(memory_state({}), policy="longest"), story(50, 9)
     for number in range(30):
         framed = page(f"p{number}", story(100 + number, 12) + lines, site="b.example")

@@ -127,12 +127,12 @@ def test_another_recipe_or_secret_is_refused_with_what_differs() -> None:
     other: dict[str, Any] = {**RECIPE, "hash": "md5"}
     theirs = memory_state({**other, "parameters": {"n": (5, 4), "ü": "新"}})
     with pytest.raises(StoreMismatch, match=r"hash is 'md5'.*parameters\.n is \[5, 4\]"):
-        check_recipes([OpenState(ours), OpenState(theirs)], ours.recipe)
+        check_recipes([OpenState(ours), OpenState(theirs)], ours.recipe, "--store")
     for secret in (Secret(b"another"), Secret.shared("a secret of several states")):
         theirs = memory_state(other, secret=secret)
         with pytest.raises(StoreMismatch, match="NEARDUP_SECRET"):
-            check_recipes([OpenState(ours), OpenState(theirs)], ours.recipe)
-    check_recipes([OpenState(ours), OpenState(ours)], ours.recipe)
+            check_recipes([OpenState(ours), OpenState(theirs)], ours.recipe, "--store")
+    check_recipes([OpenState(ours), OpenState(ours)], ours.recipe, "--store")
 
 
 def test_of_two_manual_verdicts_the_newer_one_stays_whichever_state_it_is_in() -> None:

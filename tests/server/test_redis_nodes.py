@@ -267,7 +267,7 @@ def test_a_server_that_lacks_replicas_or_disk_space_is_told_of() -> None:
         until(lambda: server.client.info("persistence")["rdb_last_bgsave_status"] == "err", "it has failed to save")
         with pytest.raises(StoreError, match=r"cannot write to its disk\. Free space there"):
             put(store, "2")
-        waits, store.kv.link.waiting_thread = threading.Thread(target=put, args=(store, "3")), threading.get_ident()
+        waits, store.kv.link.patient_thread = threading.Thread(target=put, args=(store, "3")), threading.get_ident()
         waits.start()
         time.sleep(0.5)
         assert paths(store) == []
