@@ -50,7 +50,7 @@ class Source(Protocol):
 
 
 class OpenState:
-    """The pages of a store or a snapshot, without unsealed ones: of crawls that run, were killed, or wait for a feed."""
+    """The pages of a store or a snapshot, but no unsealed ones: of crawls that run, were killed, or wait for a feed."""
 
     def __init__(self, store: PageStore) -> None:
         self.name = store.location
