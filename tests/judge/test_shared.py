@@ -255,6 +255,28 @@ async def test_a_page_of_a_dead_crawler_goes_with_its_lease(opening: Opening, mo
         assert [record.url for record in other.store.records()] == ["http://copy.example/"]
 
 
+async def test_an_outcome_follows_the_commit_that_was_started_before(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opening() as ours:
+        lost, kept = await ours.reserve(page("lost")), await ours.reserve(page("kept", 1))
+        run, late = ours.link.run, iter([0.1, 0.1])  # a commit that must be tried again takes longer
+
+        async def run_late(program: Program) -> Any:
+            await asyncio.sleep(next(late, 0.0))
+            return await run(program)
+
+        monkeypatch.setattr(ours.link, "run", run_late)
+        for reservation in (lost, kept):
+            ours.crawl.commit(reservation, sealed=False)
+        ours.crawl.roll_back(lost.record.id)
+        ours.crawl.seal([kept.record.id])
+        await ours.crawl.finish()
+        assert ours.errors == []
+        assert [record.url for record in ours.store.records()] == [page("kept").url]
+        assert list(ours.store.unsealed(ours.crawl.detector.generation)) == []
+
+
 async def test_a_crawl_that_was_rolled_back_judges_no_pages(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Redis, "lease", 0.4)
     async with opening() as one:
