@@ -55,6 +55,19 @@ def test_what_costs_no_row_is_no_damage(state: Path) -> None:
             read_all(store)
 
 
+def test_another_content_of_the_same_size_is_a_change_except_in_tables(state: Path) -> None:
+    with closing(opened(state)) as store:
+        engine = engine_of(store)
+        assert isinstance(engine, LevelDB)
+        before = engine.digest()
+        for suffix, changes in (("CURRENT", True), (".ldb", False)):
+            [file, *_] = [file for file in state.rglob("*") if file.name.endswith(suffix)]
+            kept = file.read_bytes()
+            file.write_bytes(bytes([kept[0] ^ 1]) + kept[1:])
+            assert (engine.digest() != before) == changes, file
+            file.write_bytes(kept)
+
+
 def test_a_refused_opening_leaves_a_state_that_need_not_be_read_whole(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
