@@ -132,7 +132,7 @@ def _entries(input: int, name: str, format: str) -> Iterator[tuple[int, Entry]]:
 def export_state(run: BatchRun, store: PageStore, keep: Keep) -> int:
     """Write all pages of this and earlier runs to an empty state; return how many. They are sealed at the end.
 
-    The state gets the counts of a crawl, of fixed size, by which later pages are judged. Raises NearDupError if it
+    Later pages are judged by the counts of a crawl, so the state gets these, of fixed size. Raises NearDupError if it
     holds pages: they would be there twice.
     """
     if store.pages:

@@ -254,8 +254,7 @@ class BatchRun:
     def group(self, files: Iterable[Path]) -> Iterator[ArchivePart]:
         """Return files of pages, in their order, as parts.
 
-        The first parts are small, to begin early. Each further part has at most a third of the pages
-        before it.
+        The first parts are small, to begin early. Each further part has at most a third of the pages before it.
         """
         number = len(self.previous.parts) if self.previous else 0
         group, size, before = list[Path](), 0, 0

@@ -17,7 +17,6 @@ from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import STDIN
 from scrapy_neardup.files.entry import import_library
 from scrapy_neardup.files.writers import find_output_format, open_output
-from scrapy_neardup.judge.policy import FIRST
 from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.urls import STORES, parse_url
@@ -103,7 +102,7 @@ def batch_command(arguments: argparse.Namespace, config: Config) -> int:
 
 def _check(config: Config, store: str | None) -> None:
     """Raise SettingsError for what batch cannot do."""
-    if config.keep_policy != FIRST:
+    if not config.make_policy().prefers_first:
         raise SettingsError('batch keeps the first page of each group. Set NEARDUP_KEEP_POLICY to "first".')
     if config.make_method().memory_only:
         raise SettingsError(f"The method {config.method} works only in memory, so batch cannot use it. Name another.")

@@ -23,7 +23,6 @@ from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import InputRecord, Malformed, Skipped, read_input, writers
 from scrapy_neardup.files.writers import find_output_format, open_output
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.policy import FIRST
 from scrapy_neardup.judge.recipes import need_lasting_method, state_recipe, take_over
 from scrapy_neardup.judge.records import Batch, Judged, open_judge
 from scrapy_neardup.methods import Method
@@ -82,16 +81,16 @@ def dedup_command(arguments: argparse.Namespace, config: Config) -> int:
     outcome = Outcome(arguments.rejects, output)
     check_outputs(arguments.input, output, outcome.rejects)
     fields, method = fields_of(arguments, config.fields), config.make_method()
-    prefers_first = config.keep_policy == FIRST
+    policy = config.make_policy()
     is_exact = arguments.counts == "exact"
-    if is_exact and (arguments.store or not prefers_first):
+    if is_exact and (arguments.store or not policy.prefers_first):
         raise SettingsError(
             f"--counts exact works without a state, and keeps the first record. Leave out {STORE} and "
             "NEARDUP_KEEP_POLICY, or --counts exact."
         )
     with _open_state(arguments.store, method, config) as store, ExitStack() as stack:
         policy = replace(
-            config.make_policy(),
+            policy,
             passes=lambda verdict: arguments.tag or config.passes(verdict),
             keep=config.keep if arguments.store else Keep.NOTHING,
         )
@@ -114,7 +113,7 @@ def dedup_command(arguments: argparse.Namespace, config: Config) -> int:
                 few = _FEW if config.workers == AUTO else 0
                 read = read_ahead(progress(records, what="records"), batch.coming, page_pool, first_pages=few)
             passed = _judge(read, batch, detector, outcome)
-            if not prefers_first and not arguments.tag:
+            if not policy.prefers_first and not arguments.tag:
                 passed = leave_out_superseded(passed)
             for judged, line, place in passed:
                 try:

@@ -40,6 +40,15 @@ def kind_of(evidence: Evidence | None) -> str:
     return evidence.likeness if evidence is not None and evidence.likeness in COPIES else "unknown"
 
 
+def passed_kind(evidence: Evidence | None) -> str:
+    """Return the kind of an original that resembles an earlier page; empty for another original.
+
+    >>> passed_kind(Evidence("excerpt", like=1)), passed_kind(None)
+    ('excerpt', '')
+    """
+    return evidence.likeness if evidence is not None and evidence.like and evidence.likeness in PASSED else ""
+
+
 class Watch(Protocol):
     """A progress bar: it passes items through."""
 
@@ -171,8 +180,8 @@ class Census:
                 self._led.append(record.original)
         elif record.is_original:
             counts["originals"] += 1
-            if evidence and evidence.like and evidence.likeness in PASSED:
-                self._passed[evidence.likeness] += 1
+            if kind := passed_kind(evidence):
+                self._passed[kind] += 1
         else:
             counts["rows" if record.is_row else "unjudged"] += 1
 

@@ -26,10 +26,7 @@ class PageEntry:
 
 
 class Source(Protocol):
-    """Pages with one recipe. ``name`` is for messages.
-
-    ``recipe`` says how their fingerprints were made.
-    """
+    """Pages with one recipe, which says how their fingerprints were made. ``name`` is for messages."""
 
     name: str
     recipe: dict[str, Any]

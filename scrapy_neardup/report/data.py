@@ -98,8 +98,8 @@ class Report:
     """Everything in a report.
 
     ``flows`` are the largest of ``all_flows``. ``groups``, ``pairs`` and ``copies`` (newest first) are bounded;
-    ``totals`` has the number of groups and copies. ``parameters``: of the recipe. ``unjudged``: pages by
-    reason in all ``remembered`` crawls; ``crawls``: the last of them, newest first, with their counts.
+    ``totals`` has the number of groups and copies. ``parameters``: of the recipe. ``unjudged``: pages by reason in all
+    ``remembered`` crawls; ``crawls``: the last of them, newest first, with their counts.
     """
 
     location: str

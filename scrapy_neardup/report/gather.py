@@ -15,7 +15,7 @@ import numpy as np
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judge.recipes import decisions_of
-from scrapy_neardup.maintenance.scan import PASSED, Census, Watch, kind_of, unwatched, with_evidence
+from scrapy_neardup.maintenance.scan import Census, Watch, kind_of, passed_kind, unwatched, with_evidence
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl, count_verdicts
 from scrapy_neardup.model import ROW
 from scrapy_neardup.page.urls import site_of
@@ -47,8 +47,8 @@ def gather(store: PageStore, *, rows: int = 2000, watch: Watch = unwatched) -> R
             newest.append(record.id)
             flows.add(record)
             candidates.add(kind_of(evidence), record.similarity, record.id)
-        elif record.is_original and evidence is not None and evidence.like and evidence.likeness in PASSED:
-            candidates.add(f"{evidence.likeness} passed", evidence.similarity, record.id)
+        elif record.is_original and evidence is not None and (kind := passed_kind(evidence)):
+            candidates.add(f"{kind} passed", evidence.similarity, record.id)
     originals, copies = census.groups()
     order = np.lexsort((originals, -copies))[:GROUPS]  # the largest first, then the oldest
     largest = dict(zip(originals[order].tolist(), copies[order].tolist(), strict=True))

@@ -70,17 +70,15 @@ class AsyncLink:
         except (redis.RedisError, OSError) as error:
             self._unsent.extendleft(reversed(self._sent))
             self._sent.clear()
-            if (
-                not self._unsent
-            ):  # no program is lost, but the next connection may lead to another server: callers ask ``breaks``
-                self._link.breaks += 1
-            else:
-                self._has_unsent.set()
-                waits = self._link.patient_thread is not None
-                # In a thread, because it takes the lock that ``locate`` holds while it asks for the node.
-                pause = await asyncio.to_thread(self._link.pause_after, error, self._failures, waits=waits)
-                self._failures += 1
-                await asyncio.sleep(pause)
+            if not self._unsent:
+                self._link.breaks += 1  # no program is lost, but the next connection may lead to another server
+                return
+            self._has_unsent.set()
+            waits = self._link.patient_thread is not None
+            # In a thread, because it takes the lock that ``locate`` holds while it asks for the node.
+            pause = await asyncio.to_thread(self._link.pause_after, error, self._failures, waits=waits)
+            self._failures += 1
+            await asyncio.sleep(pause)
 
     def _fail(self, error: Exception) -> None:
         """Raise an error for each program without an answer."""

@@ -156,7 +156,8 @@ class Recurrence:
                 found[sentence] = had_sites | sites, min(255, had + repeats - min(in_both, had, repeats))
             most = sorted(found, key=lambda one: -found[one][1])
             ninth = found[most[_WAYS]][1] if len(most) > _WAYS else 0
-            rows = [(one, sites, repeats - ninth) for one, (sites, repeats) in found.items() if one in most[:_WAYS]]
+            stay = set(most[:_WAYS])
+            rows = [(one, sites, repeats - ninth) for one, (sites, repeats) in found.items() if one in stay]
             self._newest[bucket] = len(rows) - 1
             rows += [(bucket ^ 1, 0, 0)] * (_WAYS - len(rows))
             ways = slice(bucket * _WAYS, (bucket + 1) * _WAYS)
