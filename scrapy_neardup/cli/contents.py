@@ -6,13 +6,14 @@ import argparse
 from collections import Counter
 from dataclasses import asdict
 from datetime import datetime, timezone
+from typing import Any
 
 from scrapy_neardup.ages import parse_time
 from scrapy_neardup.cli.command import JSON, JSON_LINES, STATE, command, flag, number, option
 from scrapy_neardup.cli.opening import describe_missing, snapshot_state
 from scrapy_neardup.cli.output import as_json, format_count, format_data, present, progress, to_line, warn, write
 from scrapy_neardup.inspect import as_data, utc_time
-from scrapy_neardup.inspect.pages import Dropped, RelatedPage, StatePage, inspect_pages, list_dropped
+from scrapy_neardup.inspect.pages import inspect_pages, list_dropped
 from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance.scan import statistics
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
@@ -41,7 +42,7 @@ def explain_command(arguments: argparse.Namespace, config: Config) -> int:
     urls = list(dict.fromkeys(arguments.urls))
     with snapshot_state(arguments.store, config) as store:
         records = [record for url in urls if (record := store.find(url)) is not None]
-        found = {one.url: one for one in inspect_pages(store, records, arguments.limit, progress)}
+        found = {one["url"]: one for one in inspect_pages(store, records, arguments.limit, progress)}
         data = {
             "store": store.location,
             "as_of": utc_time(store.as_of),
@@ -53,27 +54,28 @@ def explain_command(arguments: argparse.Namespace, config: Config) -> int:
     return 0 if len(found) == len(urls) else 1
 
 
-def _describe(page: StatePage) -> str:
+def _describe(page: dict[str, Any]) -> str:
     """Return the page as text: the title below the URL, and the values that are not the usual ones."""
-    newest = f", the newest {len(page.group)} of them" if page.group_size > len(page.group) else ""
-    group = "\n".join([f"{page.group_size:,} pages{newest}:", *map(_member_line, page.group)])
+    members, size = page["group"], page["group_size"]
+    newest = f", the newest {len(members)} of them" if size > len(members) else ""
+    group = "\n".join([f"{size:,} pages{newest}:", *map(_member_line, members)])
     data = {
-        **as_data(page),
-        "delivered": page.delivered and page.verdict in (Kind.DUPLICATE, Kind.BETTER),
-        "evidence": "" if page.evidence else 'not kept (NEARDUP_KEEP was "nothing")',
-        "sealed": "" if page.sealed else "no: if its feed is never stored, the next crawl rolls the page back",
-        "group": group if page.group_size > 1 else "",
+        **page,
+        "delivered": page["delivered"] and page["verdict"] in (Kind.DUPLICATE, Kind.BETTER),
+        "evidence": "" if page["evidence"] else 'not kept (NEARDUP_KEEP was "nothing")',
+        "sealed": "" if page["sealed"] else "no: if its feed is never stored, the next crawl rolls the page back",
+        "group": group if size > 1 else "",
     }
-    title = f'  "{to_line(page.title)}"\n' if page.title else ""
+    title = f'  "{to_line(page["title"])}"\n' if page["title"] else ""
     hidden = ("url", "found", "title", "similar_id", "group_size")
-    return f"{to_line(page.url)}\n{title}{format_data(data, *hidden, indent='  ')}"
+    return f"{to_line(page['url'])}\n{title}{format_data(data, *hidden, indent='  ')}"
 
 
-def _member_line(page: RelatedPage) -> str:
-    judged = f"  (manual verdict: {page.judged})" if page.judged else ""
-    title = f'  "{to_line(page.title)}"' if page.title else ""
-    copy = f"{page.kind or 'copy'} {page.similarity:.2f}" if page.similarity is not None else "original"
-    return f"{page.first_seen} {copy} {to_line(page.url)}{title}{judged}"
+def _member_line(page: dict[str, Any]) -> str:
+    judged = f"  (manual verdict: {page['judged']})" if page["judged"] else ""
+    title = f'  "{to_line(page["title"])}"' if page["title"] else ""
+    copy = f"{page['kind'] or 'copy'} {page['similarity']:.2f}" if page["similarity"] is not None else "original"
+    return f"{page['first_seen']} {copy} {to_line(page['url'])}{title}{judged}"
 
 
 @command(
@@ -163,11 +165,11 @@ def _explain_nothing(last: Crawl) -> str:
     return "It dropped nothing."
 
 
-def _format_drop(one: Dropped) -> str:
-    judged = f"  (manual verdict: {one.judged})" if one.judged else ""
-    title = f'    "{to_line(one.title)}"\n' if one.title else ""
-    original = to_line(one.original) if one.original else "a page that is no longer in the state"
+def _format_drop(one: dict[str, Any]) -> str:
+    judged = f"  (manual verdict: {one['judged']})" if one["judged"] else ""
+    title = f'    "{to_line(one["title"])}"\n' if one["title"] else ""
+    original = to_line(one["original"]) if one["original"] else "a page that is no longer in the state"
     return (
-        f"{one.when}  {one.kind or 'copy'} {one.similarity:.2f}  {to_line(one.url)}{judged}\n"
+        f"{one['when']}  {one['kind'] or 'copy'} {one['similarity']:.2f}  {to_line(one['url'])}{judged}\n"
         f"{title}    for {original}\n"
     )

@@ -12,7 +12,7 @@ from scrapy_neardup.cli.command import JSON, STATE, command, flag, option
 from scrapy_neardup.cli.opening import find_pages, open_state
 from scrapy_neardup.cli.output import format_counts, format_rest, present, progress, to_line
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.maintenance.scan import PageSelection, of_host, pages_where, select_unseen
+from scrapy_neardup.maintenance.scan import PageSelection, of_host, select_pages, select_unseen
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
@@ -52,16 +52,7 @@ def forget_command(arguments: argparse.Namespace, config: Config) -> int:
         urls = [record.url for id in sorted(found.ids)[:_SHOWN] if (record := store.record(id)) is not None]
         if not dry:
             store.forget(progress(found.ids, len(found.ids)))
-    data = {
-        "dry_run": dry,
-        "pages": len(found.ids),
-        "originals": found.originals,
-        "copies_of_them": found.with_originals,
-        "other_copies": found.copies,
-        "unjudged": found.unjudged,
-        "urls": urls,
-        "missing": missing,
-    }
+    data = {"dry_run": dry, "pages": len(found.ids), **found.counts, "urls": urls, "missing": missing}
     text = f"Forgotten: {format_counts(data)}"
     if not found.ids:
         text = "There is nothing to forget."
@@ -86,6 +77,6 @@ def _make_search(arguments: argparse.Namespace) -> Callable[[PageStore, list[Rec
 
     def find(store: PageStore, records: list[Record]) -> PageSelection:
         ids = {record.id for record in records}
-        return pages_where(store, is_on_host or (lambda record: record.id in ids), progress)
+        return select_pages(store, is_on_host or (lambda record: record.id in ids), progress)
 
     return find

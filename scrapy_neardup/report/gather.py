@@ -49,7 +49,7 @@ def gather(store: PageStore, *, rows: int = 2000, watch: Watch = unwatched) -> R
             candidates.add(kind_of(evidence), record.similarity, record.id)
         elif record.is_original and evidence is not None and (kind := passed_kind(evidence)):
             candidates.add(f"{kind} passed", evidence.similarity, record.id)
-    originals, copies = census.groups()
+    originals, copies = census.groups
     order = np.lexsort((originals, -copies))[:GROUPS]  # the largest first, then the oldest
     largest = dict(zip(originals[order].tolist(), copies[order].tolist(), strict=True))
     members = _members(watch(store.records(), store.pages), largest)
