@@ -16,7 +16,7 @@ from scrapy_neardup.inspect import as_data, utc_time
 from scrapy_neardup.inspect.pages import inspect_pages, list_dropped
 from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance.scan import statistics
-from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
+from scrapy_neardup.maintenance.tables import CRAWLS
 from scrapy_neardup.model import Kind
 from scrapy_neardup.settings import Config
 
@@ -146,23 +146,15 @@ def dropped_command(arguments: argparse.Namespace, config: Config) -> int:
             warn("The state remembers no crawl, so --last finds nothing.")
             return 0
         if last is not None:
-            end = f"ended {utc_time(last.ended)}" if last.ended else "has no end: it was killed, or still runs"
-            warn(f"The last crawl, {to_line(last.who)}, began {utc_time(last.begun)}, {end}.")
+            warn(f"The last crawl, {to_line(last.who)}, began {utc_time(last.begun)}.")
         for one in list_dropped(store, unlisted, last.generation if last else 0, since, arguments.site):
             listed += 1
             write(as_json(one, indent=None) + "\n" if arguments.json else _format_drop(one))
     for what, many in sorted(unlisted.items()):
         warn(f"{format_count(many, 'more dropped page')} {what}.")
     if not listed and not unlisted:
-        is_whole = arguments.since is None and arguments.site is None
-        warn(_explain_nothing(last) if last and is_whole else "The state remembers no such drop.")
+        warn("The state remembers no such drop.")
     return 0
-
-
-def _explain_nothing(last: Crawl) -> str:
-    if copies := last.counts.get("duplicate"):
-        return f"It dropped nothing: its {copies:,.0f} copies passed, or NEARDUP_KEEP was 'nothing'."
-    return "It dropped nothing."
 
 
 def _format_drop(one: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -74,15 +74,6 @@ def with_evidence(store: PageStore, watch: Watch = unwatched) -> Iterator[tuple[
 # Numbers.
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
-    """Pages of one site, and copies among them. The name is empty for pages without a site."""
-
-    name: str
-    pages: int
-    copies: int
-
-
 @dataclass(slots=True)
 class Statistics:
     """The counts of a state, for ``stats`` and for the report. Times are in seconds since 1970, 0 for an empty state.
@@ -91,7 +82,8 @@ class Statistics:
     originals that resemble an earlier page, by kind. ``variants``: copies that later pages are compared with.
     ``better``: copies that replaced their original. ``judged_by_hand``: manual verdicts by sort. ``groups``: originals
     with copies, even originals that are gone. ``characters_saved``: in the ``copies_of_known_length``.
-    ``dropped_sites``: the sites with most drops in the last crawls.
+    ``top_sites`` have most pages, ``dropped_sites`` most drops in
+    the last crawls.
     """
 
     pages: int = 0
@@ -110,7 +102,7 @@ class Statistics:
     characters_saved: int = 0
     copies_of_known_length: int = 0
     sites: int = 0
-    top_sites: tuple[Site, ...] = ()
+    top_sites: tuple[dict[str, Any], ...] = ()
     dropped_sites: tuple[SiteDrops, ...] = ()
     first_seen: float = 0
     last_seen: int = 0
@@ -178,7 +170,7 @@ class Census:
             largest_group=int((copies + is_there).max(initial=min(found.originals, 1))),
             sites=len(self._sites.keys() - {""}),
             top_sites=tuple(
-                Site(clean_line(name, SITE), many, self._copying[name])
+                {"name": clean_line(name, SITE), "pages": many, "copies": self._copying[name]}
                 for name, many in self._sites.most_common(_SITES)
             ),
             dropped_sites=tuple(replace(one, site=clean_line(one.site, SITE)) for one in most_dropped(store, _SITES)),
