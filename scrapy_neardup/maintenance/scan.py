@@ -134,7 +134,7 @@ class Census:
             if evidence is not None:
                 found.characters_saved += evidence.letters
                 found.copies_of_known_length += 1
-            if record.leads:
+            if record.has_led:
                 self._led.append(record.original)
         elif record.is_original:
             found.originals += 1
