@@ -11,7 +11,7 @@ import pytest
 from scrapy_neardup.errors import Reason
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.hashing.keys import BITS, key_of
-from scrapy_neardup.inspect.pages import NearMiss, inspect_pages
+from scrapy_neardup.inspect.pages import inspect_pages
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Ruled
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
@@ -259,7 +259,7 @@ def test_a_page_that_passed_keeps_its_most_similar_near_miss_with_the_decision()
     assert why.startswith("similarity 0.")
     assert why.endswith("They are about two things.")
     (shown,) = inspect_pages(store, [find_record(store, new)])
-    assert shown.near_miss == NearMiss(near.url, why)
+    assert shown["near_miss"] == {"url": near.url, "why": why}
     silent = memory_state({}, secret=NO_SECRET)
     assert {kind(make_detector(silent), one) for one in (near, new)} == {Kind.UNIQUE}
     assert next(silent.rows(b"e"), None) is None
