@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections import Counter
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -61,10 +62,15 @@ def room(name: str) -> str:
 
 
 @cache
+def tree(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
+@cache
 def imported(module: str) -> list[tuple[str, str]]:
     """Place and full name of everything that a module imports, wherever in it that stands; all imports are absolute."""
     file, found = MODULES[module], list[tuple[str, str]]()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree(module)):
         if isinstance(node, ast.Import):
             found += [(f"{file}:{node.lineno}", alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -110,6 +116,11 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     graph = {own: {module_of(name) for _, name in imported(own)} - {own, ""} for own in MODULES}
     assert f"{NAME}.settings" in graph[f"{NAME}.crawl.pipeline"]
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the circle
+
+
+def test_no_two_classes_that_others_use_have_one_name() -> None:
+    found = Counter(node.name for module in MODULES for node in tree(module).body if isinstance(node, ast.ClassDef))
+    assert not [name for name, many in found.items() if many > 1 and not name.startswith("_")]
 
 
 def test_few_files_stand_loose_and_the_rooms_are_few() -> None:

@@ -86,8 +86,8 @@ def test_of_two_pages_of_a_url_the_newer_one_is_copied_whichever_comes_first(mon
     versions = [PageEntry(Record(id, "https://a.example/", id, 1.0, (id,), b"sketch"), id) for id in (1, 2)]
     for order in (versions, versions[::-1]):
         monkeypatch.setattr(OpenState, "pages", lambda _, order=order: iter(order))
-        found = copy_state(OpenState(state([])), new := memory_state(RECIPE))
-        assert (found.pages, found.replaced) == (1, 1)
+        new = memory_state(RECIPE)
+        assert copy_state(OpenState(state([])), new)["replaced"] == 1
         assert [record.id for record in new.records()] == [2]
         check(new)
 
