@@ -29,7 +29,6 @@ from scrapy_neardup.judge.manual_verdicts import (
     remove_manual_verdicts,
     write_manual_verdicts,
 )
-from scrapy_neardup.judge.policy import Policy as JudgePolicy
 from scrapy_neardup.kv.memory import SortedRows
 from scrapy_neardup.maintenance.scan import of_host, select_pages, statistics
 from scrapy_neardup.maintenance.verify import check
@@ -41,6 +40,7 @@ from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
 from scrapy_neardup.state.urls import STORES
+from tests.build import make_detector
 from tests.faults import lasting_state
 from tests.judge.model import (
     URLS,
@@ -112,26 +112,13 @@ class Side:
             shutil.rmtree(self.root)
             copy.rename(self.root)
 
-    def begin(self, who: str, policy: Policy, keep: Keep) -> Detector:
-        return Detector(
-            make_method("cascade", {}),
-            self.store,
-            who=who,
-            policy=JudgePolicy(
-                also_copies=policy.also_copies,
-                passes=lambda verdict: not (policy.drops and verdict.is_copy),
-                keep=keep,
-                keep_policy=policy.keep,
-            ),
-        )
 
-
-def told(verdict: Verdict) -> Told:
-    match = verdict.match
-    return (
-        *(verdict.kind, verdict.reason, verdict.likeness, verdict.id),
-        *((match.id, match.url, match.similarity, match.containment, match.shared) if match else ()),
-    )
+def told(ruling: Ruled | Blocked) -> Told:
+    if isinstance(ruling, Blocked):
+        return "waits", ruling.by.record.url
+    verdict, match = ruling.verdict, ruling.verdict.match
+    about = (match.id, match.url, match.similarity, match.containment, match.shared) if match else ()
+    return verdict.kind, verdict.reason, verdict.likeness, verdict.id, *about
 
 
 @dataclass
@@ -173,7 +160,9 @@ class Crawls(RuleBasedStateMachine):
         who = f"spider {next(self.names)}"
 
         def begin(side: Side) -> int:
-            side.detectors[at] = side.begin(who, policy, keep)
+            side.detectors[at] = make_detector(
+                side.store, who=who, drops=policy.drops, keep=keep, policy=policy.keep, also_copies=policy.also_copies
+            )
             return side.detectors[at].generation
 
         generation = self.alike(begin)
@@ -226,7 +215,7 @@ class Crawls(RuleBasedStateMachine):
         self.expire(1)
         expected = self.model.judge(url, text, crawl.policy)
         rulings = [self.check(side.detectors[at], text.page(url), knows_bytes=at == 0) for side in self.sides]
-        found = {self.told(ruling) for ruling in rulings}
+        found = {told(ruling) for ruling in rulings}
         assert len(found) == 1, found
         for side, ruling in zip(self.sides, rulings, strict=True):
             if isinstance(ruling, Ruled) and ruling.reservation is not None:
@@ -269,9 +258,6 @@ class Crawls(RuleBasedStateMachine):
         id = ruling.reservation.record.id
         self.comes(at, Known(id, url, text, id, is_kept_as_original=True))
         return True
-
-    def told(self, ruling: Ruled | Blocked) -> Told:
-        return ("waits", ruling.by.record.url) if isinstance(ruling, Blocked) else told(ruling.verdict)
 
     def waits_for(self, url: str, text: Text, policy: Policy, expected: Expected) -> frozenset[str]:
         """The URLs of the pages for which one may wait: that it may copy, or that are to lead the group before it."""
