@@ -9,17 +9,7 @@ import pytest
 
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.record import Record
-from tests.build import (
-    EDITED,
-    EXCERPT,
-    KINDS,
-    PEAR,
-    judge_pages,
-    make_state,
-    open_state,
-    read_records,
-    state_url,
-)
+from tests.build import EDITED, EXCERPT, KINDS, PEAR, judge_pages, make_state, open_state, read_records, state_url
 from tests.cli import Invoke
 
 WINTER = """\

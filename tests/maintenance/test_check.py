@@ -27,18 +27,7 @@ from scrapy_neardup.state.layout import (
 )
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from tests.build import (
-    BREAD,
-    EDITED,
-    KINDS,
-    PEAR,
-    POWER,
-    SAME,
-    SHORT,
-    make_state,
-    open_state,
-    state_url,
-)
+from tests.build import BREAD, EDITED, KINDS, PEAR, POWER, SAME, SHORT, make_state, open_state, state_url
 
 
 @pytest.fixture(params=KINDS)

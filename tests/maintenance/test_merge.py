@@ -21,16 +21,7 @@ from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from tests.build import page, story
-from tests.maintenance.states import (
-    Killed,
-    check,
-    dangling,
-    fill,
-    killed_before,
-    pages,
-    rows,
-    state,
-)
+from tests.maintenance.states import Killed, check, dangling, fill, killed_before, pages, rows, state
 
 STATES = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

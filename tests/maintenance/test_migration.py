@@ -33,19 +33,7 @@ from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import existing_states, parse_url
-from tests.build import (
-    BREAD,
-    KINDS,
-    PAGES,
-    PEAR,
-    PEARS,
-    POWER,
-    SAME,
-    SHORT,
-    join_text,
-    make_state,
-    state_url,
-)
+from tests.build import BREAD, KINDS, PAGES, PEAR, PEARS, POWER, SAME, SHORT, join_text, make_state, state_url
 from tests.cli import Invoke, run
 
 #: Methods with nothing in common but their pages.

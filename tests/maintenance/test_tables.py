@@ -14,15 +14,7 @@ from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.copying import repair
-from scrapy_neardup.maintenance.tables import (
-    CRAWLS,
-    SITES,
-    Crawl,
-    SiteDrops,
-    Table,
-    add_site_drops,
-    most_dropped,
-)
+from scrapy_neardup.maintenance.tables import CRAWLS, SITES, Crawl, SiteDrops, Table, add_site_drops, most_dropped
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.layout import crawl_key, drop_key, judgement_key, site_key
 from scrapy_neardup.state.opening import close_store, open_store
