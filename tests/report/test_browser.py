@@ -18,8 +18,7 @@ from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import render_report as html
 from scrapy_neardup.state.evidence import Evidence
 from tests.report.browser import Seen, shown
-from tests.report.recount import State
-from tests.report.states import SENTENCES, hostile
+from tests.report.states import SENTENCES, State, hostile
 
 
 @pytest.fixture(scope="module")
@@ -235,15 +234,6 @@ def test_in_chinese(chromium: Any, tmp_path: Path) -> None:
         page.locator("#table tbody td:last-child a").nth(9).click()
         assert page.locator("article.pair:visible h4").first.inner_text().startswith("先见到")
         check_quiet(seen, file)
-
-
-def test_light_and_dark(chromium: Any, report: Path) -> None:
-    bars = []
-    for dark in (False, True):
-        with shown(chromium, report, dark=dark) as (page, _):
-            fills = "all => all.map(one => getComputedStyle(one).backgroundColor)"
-            bars.append(set(page.eval_on_selector_all("#kinds .part", fills)))
-    assert ["rgb(179, 64, 31)" in bars[0], "rgb(240, 138, 98)" in bars[1]] == [True, True]
 
 
 @pytest.mark.parametrize("width", [320, 820])
