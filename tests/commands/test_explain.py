@@ -18,13 +18,6 @@ along the brook on the last weekend of October. Whoever adopts one of them gets 
 years. """
 
 
-def forget(state: str, *urls: str) -> None:
-    """Forget pages, but not their copies."""
-    ids = [read_records(state)[url].id for url in urls]
-    with open_state(state) as store:
-        store.forget(ids)
-
-
 @pytest.mark.parametrize("typed", [f"{PEAR}/", "https://[half/", "", "://", "https://a.example/\udcff"])
 def test_an_unknown_url_is_named(sqlite: str, invoke: Invoke, typed: str) -> None:
     done = invoke("explain", typed, PEAR, "--store", sqlite, "--json")
@@ -64,12 +57,6 @@ def test_the_newest_pages_of_a_large_group_are_listed(state: str, invoke: Invoke
     said = invoke("explain", PEAR, "--store", state, "--limit", "2").out
     assert "33 pages, the newest 2 of them:" in said
     assert "copy 0.90 https://many.example/28\n" in said
-
-
-def test_copies_of_a_forgotten_original_are_counted(sqlite: str, invoke: Invoke) -> None:
-    forget(sqlite, PEAR)
-    said = invoke("stats", "--store", sqlite).out
-    assert re.search(r"^copies without original +2\ngroups +1\nlargest group +2$", said, re.MULTILINE)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -30,11 +30,6 @@ from scrapy_neardup.state.record import Record
 from tests.build import BREAD, EDITED, KINDS, PEAR, POWER, SAME, SHORT, make_state, open_state, state_url
 
 
-@pytest.fixture(params=KINDS)
-def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return make_state(request.param, tmp_path)
-
-
 def page(store: PageStore, url: str) -> Record:
     record = store.find(url)
     assert record is not None
