@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+from itemadapter import ItemAdapter
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response, TextResponse
 
 from scrapy_neardup.crawl.notes import log_refusal
-from scrapy_neardup.crawl.turns import Backlog, Event
 from scrapy_neardup.crawl.visits import Tickets, Visit, fields_of
 from scrapy_neardup.page.item import ItemFields
 from scrapy_neardup.page.source import PageResponse
@@ -18,6 +20,63 @@ from scrapy_neardup.settings import DEFAULT_FIELDS, read_setting
 
 #: A response with more items is a table, and no article with its comments: none of its items waits for another.
 _MOST_HELD = 1000
+#: Bytes that are counted for an item at least: about what its task takes.
+_LEAST = 10_000
+#: Seconds between two looks for room: nothing signals the end of a response. A look takes 0.1 ms.
+_PAUSE = 0.01
+
+
+class Backlog:
+    """Counts the sizes of items before the judge, in bytes or characters.
+
+    Scrapy counts the bytes of responses until their items are through, and sends no further requests above
+    SCRAPER_SLOT_MAX_ACTIVE_SIZE. It does not count the content of items and items of ``start()``, so this adds both to
+    Scrapy's count. ``start()`` also waits with requests. Otherwise Scrapy would take all of them into its scheduler. An
+    item in another pipeline is not counted, because that pipeline may wait for further items.
+    """
+
+    def __init__(self, crawler: Crawler | None = None) -> None:
+        self._crawler = crawler
+
+    @property
+    def _slot(self) -> Any:
+        """Scrapy's scraper slot. None if no engine runs; then nobody sends requests."""
+        try:
+            return self._crawler.engine.scraper.slot  # type: ignore[union-attr]
+        except (AttributeError, RuntimeError):
+            return None
+
+    @contextmanager
+    def hold(self, item: Any) -> Iterator[None]:
+        """Count an item while it is judged."""
+        slot, size = self._slot, _size_of(item)
+        if slot is None:
+            yield
+            return
+        slot.active_size += size
+        try:
+            yield
+        finally:
+            slot.active_size -= size
+
+    async def wait_for_room(self) -> None:
+        """Wait while Scrapy's count is above its limit."""
+        while (slot := self._slot) is not None and slot.needs_backout():
+            await asyncio.sleep(_PAUSE)
+
+
+def _size_of(item: Any) -> int:
+    """The size of an item's content.
+
+    >>> _size_of({"html": "x" * 30_000, "lines": ["y" * 5_000], "n": 1})
+    35000
+    """
+    try:
+        values = list(ItemAdapter(item).values()) if ItemAdapter.is_item(item) else []
+    except Exception:  # the judge reports it
+        return _LEAST
+    parts = (part for value in values for part in (value if isinstance(value, (list, tuple)) else [value]))
+    return max(_LEAST, sum(len(part) for part in parts if isinstance(part, (str, bytes))))
 
 
 class NearDupSpiderMiddleware:
@@ -40,7 +99,7 @@ class NearDupSpiderMiddleware:
         async for one in start:
             yield one
             if not isinstance(one, Request):
-                await Event().wait(0)  # by then the judge has it
+                await asyncio.sleep(0)  # by then the judge has it
             await self._backlog.wait_for_room()
 
     async def process_spider_output(self, response: Any, result: AsyncIterator[Any]) -> AsyncIterator[Any]:

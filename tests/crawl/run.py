@@ -2,7 +2,7 @@
 
     python -m tests.crawl.run JOB.json
 
-JOB.json: {"crawls": [{"spider", "arguments", "settings"}], "reactor": asyncio|select|none, "out": path}. A command of
+JOB.json: {"crawls": [{"spider", "arguments", "settings"}], "reactor": asyncio|none, "out": path}. A command of
 Scrapy prints to a file: {"command": ["crawl", …], "out": path}
 """
 
@@ -18,7 +18,7 @@ from typing import Any
 from itemadapter import ItemAdapter
 from scrapy import signals
 from scrapy.cmdline import execute
-from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+from scrapy.crawler import AsyncCrawlerProcess
 
 from scrapy_neardup.state import recipe
 from scrapy_neardup.text.tokens import words
@@ -40,13 +40,9 @@ def main(path: Path) -> None:
         os.dup2(os.open(job["out"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 1)
         execute(["scrapy", *job["command"]])
     settings = dict(QUIET)
-    kind: Any = AsyncCrawlerProcess
     if job["reactor"] == "none":
         settings["TWISTED_REACTOR_ENABLED"] = False
-    if job["reactor"] == "select":
-        settings["TWISTED_REACTOR"] = "twisted.internet.selectreactor.SelectReactor"
-        kind = CrawlerProcess
-    process = kind(settings)
+    process = AsyncCrawlerProcess(settings)
     results = []
     for one in job["crawls"]:
         spider = type(one["spider"], (getattr(project, one["spider"]),), {"custom_settings": one["settings"]})

@@ -103,6 +103,7 @@ def test_a_tool_does_not_wait_for_a_crawl_at_work(shop: Path, site: Site, scrapy
         ("NEARDUP_STORE=sqlite:///proc/nope/x.db", "NEARDUP_STORE"),
         ("NEARDUP_STORE=sqlite:///tmp/%(colour)s.db", "-a colour="),
         ("NEARDUP_COMIT=item", "Did you mean NEARDUP_COMMIT?"),
+        ("TWISTED_REACTOR=twisted.internet.selectreactor.SelectReactor", "Remove TWISTED_REACTOR from the settings"),
     ],
 )
 def test_a_crawl_that_is_refused_says_why_in_one_critical_line(wrong: str, named: str, scrapy: RunScrapy) -> None:

@@ -1,4 +1,4 @@
-"""Whole crawls of a small site: kinds of items and reactors, several items of one response, items that are lost."""
+"""Whole crawls of a small site: kinds of items and loops, several items of one response, items that are lost."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def job(site: Site, paths: list[str], spider: str = "PathSpider", settings: Any 
 # Kinds of items
 
 
-@pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
+@pytest.mark.parametrize("reactor", ["asyncio", "none"])
 def test_each_kind_of_item_is_judged_by_its_own_response(site: Site, crawl: Crawl, reactor: str) -> None:
     """An earlier pipeline replaces the items of the copies."""
     for name in SLUGS[:5]:
@@ -176,17 +176,16 @@ def came(result: Result) -> list[str]:
     return [item["headline"] for item in result.items]
 
 
-@pytest.mark.parametrize("reactor", ["asyncio", "select"])
-def test_the_rows_of_many_listings_at_once_come_once(site: Site, crawl: Crawl, reactor: str) -> None:
+def test_the_rows_of_many_listings_at_once_come_once(site: Site, crawl: Crawl) -> None:
     paths = [f"{path}/{page}" for path in SECTIONS for page in range(6)]
     site.content |= {path: listing(*headlines(path, 7)) for path in paths}
-    first, second = (crawl(paths, "SectionSpider", reactor=reactor, **MANY) for _ in range(2))
+    first, second = (crawl(paths, "SectionSpider", **MANY) for _ in range(2))
     assert sorted(came(first)) == sorted(headline for path in paths for headline in headlines(path, 7))
     assert (first.count("pages"), first.count("unjudged/listing"), first.count("duplicate")) == (210, 210, 0)
     assert first.log.count("its response gave several items without their own texts") == 1
     assert (second.items, second.count("unchanged")) == ([], 210)
     site.content[paths[0]] = listing(*headlines(paths[0], 9))
-    assert came(crawl(paths, "SectionSpider", reactor=reactor, **MANY)) == headlines(paths[0], 9)[7:]
+    assert came(crawl(paths, "SectionSpider", **MANY)) == headlines(paths[0], 9)[7:]
 
 
 def test_rows_are_counted_as_rows_everywhere(site: Site, crawl: Crawl, tmp_path: Path) -> None:
@@ -221,13 +220,12 @@ def test_a_page_whose_item_is_lost_later_makes_way_for_its_copy(site: Site, craw
     assert (result.count("unique"), result.count("rolled_back"), result.count("state/pages")) == (4, 2, 2)
 
 
-@pytest.mark.parametrize("reactor", ["asyncio", "select"])
-def test_of_each_family_one_page_is_kept_if_any_comes_through(site: Site, crawl: Crawl, reactor: str) -> None:
+def test_of_each_family_one_page_is_kept_if_any_comes_through(site: Site, crawl: Crawl) -> None:
     for slug in SLUGS:
         site.content |= {f"/{slug}/{n}": html(slug, f"Copy {n}.") for n in range(12)}
     paths = [f"/{slug}/{n}" for n in range(12) for slug in SLUGS]
     fate = {"ITEM_PIPELINES": {"tests.crawl.project.Fate": 800}, "NEARDUP_STORE": "memory:"}
-    result = crawl(paths, **fate, **MANY, reactor=reactor)
+    result = crawl(paths, **fate, **MANY)
     kept = [path.split("/")[1] for path in result.paths]
     assert sorted(kept) == sorted(SLUGS), "kept twice, or lost"
     assert result.count("pages") == len(paths)
