@@ -94,7 +94,7 @@ def _inspect(store: PageStore, record: Record, size: int, newest: deque[int]) ->
     like = store.record(evidence.like) if evidence and evidence.like else None
     verdict = Kind.UNIQUE if record.is_original else Kind.UNJUDGED
     if is_copy:
-        verdict = Kind.BETTER if record.leads else Kind.DUPLICATE
+        verdict = Kind.BETTER if record.has_led else Kind.DUPLICATE
     return StatePage(
         url=record.url,
         found=True,
@@ -104,7 +104,7 @@ def _inspect(store: PageStore, record: Record, size: int, newest: deque[int]) ->
         last_seen=utc_time(store.last_seen(record.url)),
         original=_related(store, original) if original else None,
         original_is_gone=is_copy and standing is None,
-        superseded=original is not None and (record.leads or not is_copy),
+        superseded=original is not None and (record.has_led or not is_copy),
         like=_related(store, like) if like else None,
         similarity=(evidence and evidence.similarity) or (round(record.similarity, 4) if is_copy else None) or None,
         containment=(evidence.containment or None) if evidence else None,

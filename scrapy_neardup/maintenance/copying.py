@@ -258,5 +258,5 @@ def _fingerprint(record: Record, page: Page, method: Method, new: PageStore, *, 
         keys = without_overused_keys(made, overused_keys).keys
         if not is_counted:
             count_sentences(new, record.url, page.site, made, everywhere=record.is_original)
-    keys += (record.original,) if record.leads else ()
+    keys += (record.original,) if record.has_led else ()
     return replace(record, keys=keys, sketch=made.sketch, former=False)

@@ -24,7 +24,7 @@ from scrapy_neardup.judge.manual_verdicts import (
     manual_verdicts,
     write_manual_verdicts,
 )
-from scrapy_neardup.judge.matching import search
+from scrapy_neardup.judge.matching import candidates, search
 from scrapy_neardup.maintenance.scan import Ids, Watch, members, unwatched
 from scrapy_neardup.maintenance.source import OpenState, PageEntry
 from scrapy_neardup.methods import Method
@@ -98,11 +98,12 @@ def find_copy(method: Method, store: PageStore, page: Record) -> Copy | None:
     """
     if not page.sketch:
         return None
-    found = search(method, store, page.url, Fingerprint(page.keys, page.sketch)).nearest
+    fingerprint = Fingerprint(page.keys, page.sketch)
+    found = search(method, store, page.url, fingerprint, candidates(method, store, page.keys)).nearest
     if found is None or not found.comparison.duplicate:
         return None
     differs = found.comparison.similarity < method.variant_below
-    return Copy(found.original.group, found.comparison, differs and found.compared.is_original)
+    return Copy(found.leader.group, found.comparison, differs and found.compared.is_original)
 
 
 def is_renewed(known: Record, last_seen: int, entry: PageEntry) -> bool:
@@ -252,7 +253,7 @@ class _Merger:
         else:
             placed = replace(placed, original=self._original(record.original))
             has_keys = placed.original == self._here(record.original)
-            if record.leads:  # by the id that its group has here
+            if record.has_led:  # by the id that its group has here
                 keys = (placed.original if key == record.original else key for key in record.keys)
                 placed = replace(placed, keys=tuple(keys))
         return placed if has_keys else replace(placed, keys=(), sketch=placed.sketch if placed.delivered else b"")

@@ -176,7 +176,7 @@ class Census:
             if evidence is not None:
                 counts["characters_saved"] += evidence.letters
                 counts["copies_of_known_length"] += 1
-            if record.leads:
+            if record.has_led:
                 self._led.append(record.original)
         elif record.is_original:
             counts["originals"] += 1

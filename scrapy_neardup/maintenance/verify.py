@@ -203,7 +203,7 @@ class _Checker:
         elif not record.is_unjudged:
             self._copies.append(record.id)
             self._copied.append(record.original)
-        if record.leads:
+        if record.has_led:
             self._led.add(record.original)
 
     def _read_url(self, key: bytes, seen: bytes) -> None:

@@ -318,14 +318,14 @@ def newest_replacement(store: PageStore, group: int, except_url: str = "") -> Re
     """Return the newest page that replaced the original of a group; not the page at ``except_url``."""
     for id in store.postings(group, ALL):
         record = store.record(id)
-        if record is not None and record.leads and record.original == group and record.url != except_url:
+        if record is not None and record.has_led and record.original == group and record.url != except_url:
             return record
     return None
 
 
 def representative_and_original(store: PageStore, standing: Record) -> tuple[Record, ...]:
     """Return the page that represents a group, and the original if that is another: each copy shows both."""
-    first = store.record(standing.original) if standing.leads else None
+    first = store.record(standing.original) if standing.has_led else None
     return (standing,) if first is None else (standing, first)
 
 

@@ -70,14 +70,14 @@ class Record:
         return self.is_unjudged and len(self.sketch) == _ROW.size
 
     @property
-    def leads(self) -> bool:
+    def has_led(self) -> bool:
         """Whether it is a copy that replaced its original, now or once."""
         return self.original != self.id and self.original in self.keys
 
     @property
     def group(self) -> int:
         """The id of its group."""
-        return self.original if self.leads else self.id
+        return self.original if self.has_led else self.id
 
     @property
     def is_light(self) -> bool:
@@ -87,7 +87,7 @@ class Record:
     @property
     def is_variant(self) -> bool:
         """Whether it is a copy that later pages are compared with."""
-        return self.original != self.id and bool(self.keys) and not self.leads
+        return self.original != self.id and bool(self.keys) and not self.has_led
 
     @property
     def first_seen(self) -> float:
@@ -106,7 +106,7 @@ class Record:
             flags |= _OWN
         else:
             behind = _ORIGINAL.pack(self.original, round(self.similarity * 65535))
-            if self.leads:
+            if self.has_led:
                 flags, keys = flags | _LEADS, tuple(key for key in keys if key != self.original)
         for flag, number in ((_DROPPED, self.dropped), (_BODIED, self.body), (_SINCE, self.since)):
             if number:

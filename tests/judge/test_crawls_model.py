@@ -22,7 +22,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.groups import Role
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
 from scrapy_neardup.judge.manual_verdicts import (
     ManualKind,
@@ -262,8 +261,8 @@ class Crawls(RuleBasedStateMachine):
 
     def stays_an_original(self, at: int, url: str, text: Text, ruling: Ruled, expected: Expected) -> bool:
         """All that a delivered page copies came after it, or it is much longer than what it copies."""
-        roles = {self.model.role(url, text, group, self.crawls[at].policy) for group, _ in expected.originals}
-        assert Role.ORIGINAL in roles
+        policy = self.crawls[at].policy
+        assert Kind.UNIQUE in {self.model.kind_of_copy(url, text, group, policy) for group, _ in expected.originals}
         assert ruling.reservation is not None
         self.seen["as original"] += 1
         id = ruling.reservation.record.id
@@ -277,7 +276,7 @@ class Crawls(RuleBasedStateMachine):
         """The URLs of the pages for which one may wait: that it may copy, or that are to lead the group before it."""
         by = expected.by
         for group, _ in expected.originals:
-            if self.model.role(url, text, group, policy).leads:
+            if self.model.kind_of_copy(url, text, group, policy) in (Kind.BETTER, Kind.UPDATED):
                 by |= self.model.rivals(group)
         return by
 
@@ -291,19 +290,20 @@ class Crawls(RuleBasedStateMachine):
         variant = {is_variant for id, is_variant in expected.originals if id == group}
         assert variant, f"{verdict.sentence()}, and not {expected}"
         assert verdict.by_hand is expected.by_hand
-        role = Role.COPY if verdict.by_hand else self.model.role(url, text, group, self.crawls[at].policy)
-        self.seen[f"as {role.value}"] += 1
-        kind = {Role.COPY: Kind.DUPLICATE, Role.BETTER: Kind.BETTER}.get(role, Kind.UPDATED)
-        assert verdict.kind is kind, f"{verdict.sentence()}, and not {role}"
+        policy = self.crawls[at].policy
+        kind = Kind.DUPLICATE if verdict.by_hand else self.model.kind_of_copy(url, text, group, policy)
+        leads = kind is not Kind.DUPLICATE
+        self.seen[f"as {kind.value}"] += 1
+        assert verdict.kind is kind, f"{verdict.sentence()}, and not {kind}"
         assert int(verdict.similar_id, 16) == group
         if kind is not Kind.UPDATED:
             assert verdict.match.url != url, "a page is never its own duplicate"
-            standing = self.model.pages[group] if verdict.by_hand else self.model.standing(group, besides=url)
+            standing = self.model.standing(group, besides=url)
             assert standing
             assert standing.url == verdict.match.url
-        passes = expected.passes or role is not Role.COPY
+        passes = expected.passes or leads
         self.drops += not passes and self.crawls[at].keep is not Keep.NOTHING
-        dropped = None if passes or verdict.by_hand else (text, self.crawls[at].policy.also_copies, verdict.likeness)
+        dropped = None if passes or verdict.by_hand else (text, policy.also_copies, verdict.likeness)
         kept = 0 if passes else self.model.keeps_its_place(url, group)
         if kept:
             assert verdict.id == kept
@@ -315,11 +315,11 @@ class Crawls(RuleBasedStateMachine):
         assert (url in self.sides[0].coming) is passes
         copy = self.sides[0].coming[url].record if passes else self.sides[0].store.record(verdict.id)
         assert copy is not None
-        if role.leads:
+        if leads:
             assert not self.model.rivals(group)
         else:
             assert bool(copy.keys) in variant
-        known = Known(verdict.id, url, text, group, bool(copy.keys), passes, role.leads, dropped)
+        known = Known(verdict.id, url, text, group, bool(copy.keys), passes, leads, dropped)
         if passes:
             self.comes(at, known)
         else:
@@ -611,7 +611,7 @@ def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(tmp
     seen = walk(schemes, tmp_path, 20)
     kinds = {kind.value for kind in Kind if kind is not Kind.MINOR_UPDATE}  # each version has another sentence
     assert {"expired", *kinds} <= {headline.split()[0] for headline in seen}, seen
-    assert {f"as {role.value}" for role in (Role.COPY, Role.BETTER)} <= seen.keys(), seen
+    assert {"as duplicate", "as better"} <= seen.keys(), seen
     assert seen["by hand"]
 
 
@@ -624,4 +624,4 @@ def test_crawls_in_a_great_many_orders_leave_and_say_what_the_model_does(scheme:
     for part in range(20):  # what Hypothesis holds of its runs grows with their number
         (tmp_path / str(part)).mkdir()
         seen += walk([scheme], tmp_path / str(part), 1000)
-    assert {f"as {role.value}" for role in Role} <= seen.keys(), seen
+    assert {"as duplicate", "as better", "as updated", "as original"} <= seen.keys(), seen
