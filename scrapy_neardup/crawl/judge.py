@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from scrapy_neardup.judge.in_flight import Reservation, Ruled, Ruling
 from scrapy_neardup.model import ROW, Kind, Page, Verdict
 from scrapy_neardup.page.item import Item, row_name, row_page
 from scrapy_neardup.page.source import LIMIT_REASONS, TEXT_CURE, PageSource, UnreadPage
-from scrapy_neardup.untrusted import line_logger, one_line
+from scrapy_neardup.untrusted import line_logger
 
 if TYPE_CHECKING:
     from scrapy_neardup.judge.remote import RemoteCrawl
@@ -106,15 +107,11 @@ class Judge:
         one where another item has the response's URL.
         """
         names = self._source.fields
-        has_content = names.has_content(fields)
         if own := names.url(fields):
-            url = names.article_url(fields, own)
-            if has_content and visit.items.are_several:
-                self._warn_of_shared_url(fields, url, visit)
-            return url
+            return names.article_url(fields, own)
         if visit.served is None:
             return names.content_name(fields)
-        if not has_content or names.part(fields):
+        if not names.has_content(fields) or names.part(fields):
             return names.article_url(fields, visit.served.url)
         visit.unnamed += 1
         if visit.unnamed == 1 and not visit.is_claimed:
@@ -122,17 +119,6 @@ class Judge:
         while (url := f"{visit.served.url}#{visit.unnamed}") in visit.urls:
             visit.unnamed += 1
         return url
-
-    def _warn_of_shared_url(self, fields: Item, url: str, visit: Visit) -> None:
-        text = self._source.fields.content_hash(fields)
-        if visit.texts.setdefault(url, text) != text and self._notes.mark_logged("part"):
-            logger.warning(
-                "Several items of one response have different texts but one URL, %s. Each counts as a new version of "
-                "the one before, so all of them come again in every crawl. For posts or comments, name the field that "
-                "distinguishes them, for example NEARDUP_FIELDS = {'part': 'id'}, or give each its own URL. "
-                "(Logged once.)",
-                one_line(url),
-            )
 
     async def _judge_once(self, visit: Visit, url: str, make: Make) -> JudgedPage:
         """The page that items of a visit share: judged for the first of them, and again if it was lost."""
@@ -201,7 +187,8 @@ class Judge:
         # From here on nothing waits before the page is checked, unless it takes long or a server is asked.
         if isinstance(page, UnreadPage):
             page = await reader.read_slowly(page, begun)
-        async with LocalJudgement(detector) if self._server is None else self._server.judgement() as judgement:
+        here = nullcontext(LocalJudgement(detector))
+        async with here if self._server is None else self._server.judgement() as judgement:
             while not notes.state_failed:
                 ruling = await judgement.check(page)
                 if isinstance(ruling, Ruled):
@@ -213,20 +200,14 @@ class Judge:
 
 
 class LocalJudgement:
-    """A ``PageJudgement`` on this machine; ``RemoteJudgement`` is one on a server."""
+    """One page from its first check until its verdict; ``RemoteJudgement`` is the same on a server."""
 
     def __init__(self, detector: Detector) -> None:
         self._given_up: list[Reservation] = []
         self._detector = detector
 
-    async def __aenter__(self) -> LocalJudgement:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        """Nothing is open."""
-
     async def check(self, page: Page) -> Ruling:
-        """Judge the page. Raises StoreError."""
+        """Judge the page. If it is blocked, wait and call again. Raises StoreError."""
         return self._detector.check(page, self._given_up)
 
     async def wait(self, by: Reservation, seconds: float) -> None:

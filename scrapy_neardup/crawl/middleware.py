@@ -26,43 +26,39 @@ _LEAST = 10_000
 _PAUSE = 0.01
 
 
-class Backlog:
-    """Counts the sizes of items before the judge, in bytes or characters.
+# The backlog: the sizes of items before the judge, in bytes or characters.
+#
+# Scrapy counts the bytes of responses until their items are through, and sends no further requests above
+# SCRAPER_SLOT_MAX_ACTIVE_SIZE. It does not count the content of items and items of ``start()``, so this adds both to
+# Scrapy's count. ``start()`` also waits with requests. Otherwise Scrapy would take all of them into its scheduler. An
+# item in another pipeline is not counted, because that pipeline may wait for further items.
 
-    Scrapy counts the bytes of responses until their items are through, and sends no further requests above
-    SCRAPER_SLOT_MAX_ACTIVE_SIZE. It does not count the content of items and items of ``start()``, so this adds both to
-    Scrapy's count. ``start()`` also waits with requests. Otherwise Scrapy would take all of them into its scheduler. An
-    item in another pipeline is not counted, because that pipeline may wait for further items.
-    """
 
-    def __init__(self, crawler: Crawler | None = None) -> None:
-        self._crawler = crawler
-
-    @property
-    def _slot(self) -> Any:
-        """Scrapy's scraper slot. None if no engine runs; then nobody sends requests."""
-        try:
-            return self._crawler.engine.scraper.slot  # type: ignore[union-attr]
-        except (AttributeError, RuntimeError):
-            return None
-
-    @contextmanager
-    def hold(self, item: Any) -> Iterator[None]:
-        """Count an item while it is judged."""
-        slot, size = self._slot, _size_of(item)
-        if slot is None:
-            yield
-            return
+@contextmanager
+def hold(item: Any, crawler: Crawler) -> Iterator[None]:
+    """Count an item while it is judged."""
+    slot, size = _slot_of(crawler), _size_of(item)
+    if slot is not None:
         slot.active_size += size
-        try:
-            yield
-        finally:
+    try:
+        yield
+    finally:
+        if slot is not None:
             slot.active_size -= size
 
-    async def wait_for_room(self) -> None:
-        """Wait while Scrapy's count is above its limit."""
-        while (slot := self._slot) is not None and slot.needs_backout():
-            await asyncio.sleep(_PAUSE)
+
+async def _wait_for_room(crawler: Crawler | None) -> None:
+    """Wait while Scrapy's count is above its limit."""
+    while (slot := _slot_of(crawler)) is not None and slot.needs_backout():
+        await asyncio.sleep(_PAUSE)
+
+
+def _slot_of(crawler: Crawler | None) -> Any:
+    """Scrapy's scraper slot. None if no engine runs; then nobody sends requests."""
+    try:
+        return crawler.engine.scraper.slot  # type: ignore[union-attr]
+    except (AttributeError, RuntimeError):
+        return None
 
 
 def _size_of(item: Any) -> int:
@@ -82,17 +78,17 @@ def _size_of(item: Any) -> int:
 class NearDupSpiderMiddleware:
     """Stands next to the engine, so it sees items as all other middlewares left them."""
 
-    def __init__(self, backlog: Backlog | None = None, fields: Mapping[str, str] = DEFAULT_FIELDS) -> None:
+    def __init__(self, crawler: Crawler | None = None, fields: Mapping[str, str] = DEFAULT_FIELDS) -> None:
         """``fields``: NEARDUP_FIELDS."""
         self.tickets = Tickets()
-        self._backlog = backlog or Backlog()
+        self._crawler = crawler
         self._fields = ItemFields(fields)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDupSpiderMiddleware:
         """Read the settings. A SettingsError keeps the crawl from starting."""
         with log_refusal():
-            return cls(Backlog(crawler), read_setting(crawler.settings, "NEARDUP_FIELDS"))
+            return cls(crawler, read_setting(crawler.settings, "NEARDUP_FIELDS"))
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Items of ``start()`` have no response. The next ones wait while too many pages wait for the judge."""
@@ -100,7 +96,7 @@ class NearDupSpiderMiddleware:
             yield one
             if not isinstance(one, Request):
                 await asyncio.sleep(0)  # by then the judge has it
-            await self._backlog.wait_for_room()
+            await _wait_for_room(self._crawler)
 
     async def process_spider_output(self, response: Any, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Announce every item. Items of an errback have no response.

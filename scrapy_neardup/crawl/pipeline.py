@@ -14,7 +14,7 @@ from scrapy.utils.asyncio import is_asyncio_available
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.delivery import leave_out_feeds
-from scrapy_neardup.crawl.middleware import Backlog, NearDupSpiderMiddleware, ResponsePipeline
+from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, ResponsePipeline, hold
 from scrapy_neardup.crawl.notes import Notes, log_refusal
 from scrapy_neardup.crawl.session import Session
 from scrapy_neardup.crawl.state_location import state_url
@@ -53,7 +53,6 @@ class NearDupPipeline:
     def __init__(self, crawler: Crawler, config: Config) -> None:
         self._crawler = crawler
         self._config = config
-        self._backlog = Backlog(crawler)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDupPipeline:
@@ -110,7 +109,7 @@ class NearDupPipeline:
         if ticket.visit.opted_out:
             session.notes.count(stats.OPTED_OUT)
             return item
-        with self._backlog.hold(item):
+        with hold(item, self._crawler):
             page = await session.judge.judge(item, ticket.visit)
         action = config.action(page.verdict)
         if action == DROP:

@@ -97,7 +97,7 @@ class Visit:
 
     ``opted_out``: by the request. ``pages``: by URL, and the locks under which they are judged. ``urls``: of items; all
     are known before the first item without one is judged, unless there are very many. ``unnamed``: items so
-    far with content and without URL. ``texts``: by URL, a hash of the text of each item with URL and text.
+    far with content and without URL.
     """
 
     served: PageResponse | None = None
@@ -107,7 +107,6 @@ class Visit:
     locks: defaultdict[str, Lock] = field(default_factory=lambda: defaultdict(Lock))
     urls: set[str] = field(default_factory=set)
     unnamed: int = 0
-    texts: dict[str, int] = field(default_factory=dict)
 
     @property
     def is_claimed(self) -> bool:

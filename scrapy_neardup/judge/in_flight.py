@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from scrapy_neardup.fast_dataclass import fast_dataclass
-from scrapy_neardup.model import Fingerprint, Page, Verdict
+from scrapy_neardup.model import Fingerprint, Verdict
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.record import Record
 
@@ -59,20 +59,6 @@ class Blocked:
 
 
 Ruling = Ruled | Blocked
-
-
-class PageJudgement(Protocol):
-    """One page from its first check until its verdict. On this machine each call completes at once."""
-
-    async def __aenter__(self) -> PageJudgement: ...
-
-    async def __aexit__(self, *_: object) -> None: ...
-
-    async def check(self, page: Page) -> Ruling:
-        """Judge the page. If it is blocked, wait and call again. Raises StoreError."""
-
-    async def wait(self, by: Reservation, seconds: float) -> None:
-        """Wait until the page that blocks this one is settled, or give it up. Raises StoreError."""
 
 
 class Outcomes(Protocol):

@@ -28,7 +28,7 @@ def test_what_a_killed_job_does_not_request_again_is_listed(
 ) -> None:
     site.content |= {f"/{slug}": html(slug) for slug in SLUGS}
     paths, job, out = list(site.content), tmp_path / "job", tmp_path / "out.jsonl"
-    settings: dict[str, Any] = {"FEEDS": {f"file://{out}": {"format": "jsonlines"}}, "spider": "OnceSpider"}
+    settings: dict[str, Any] = {"FEEDS": {f"file://{out}": {"format": "jsonlines"}}, "once": True}
     if seen:
         settings["DUPEFILTER_CLASS"] = "tests.crawl.project.EagerFilter"
     kill = {"ITEM_PIPELINES": {"tests.crawl.project.Kill": 900}, "env": {"KILL_AFTER": "5"}}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.crawl.middleware import Backlog
+from scrapy_neardup.crawl.middleware import hold
 from scrapy_neardup.crawl.page_reader import AsyncPageReader, make_page_reader
 from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.model import Page
@@ -130,6 +130,6 @@ def test_an_item_that_cannot_be_read_is_held_like_a_small_one() -> None:
     slot = SimpleNamespace(active_size=0)
     crawler: Any = SimpleNamespace(engine=SimpleNamespace(scraper=SimpleNamespace(slot=slot)))
     for item in ({"html": "x" * 30_000}, UnreadableItem("One.")):
-        with Backlog(crawler).hold(item):
+        with hold(item, crawler):
             assert slot.active_size == (30_000 if isinstance(item, dict) else 10_000)
         assert slot.active_size == 0

@@ -16,7 +16,7 @@ import pytest
 
 from tests.crawl.conftest import ADDONS, ROOT, Crawl, Site
 from tests.crawl.engineless import Result
-from tests.crawl.pages import html
+from tests.crawl.pages import html, with_items
 from tests.processes import MARK, processes
 
 #: Pages come one after the other, so always in one order; several may be on their way through the pipelines.
@@ -66,12 +66,17 @@ def counts(result: Result) -> dict[str, Any]:
 def test_verdicts_are_those_without_workers(village: Site, crawl: Crawl, reactor: str, extractor: str) -> None:
     """Of one item a page, of items with their own HTML, and of items that share their page."""
     for number in range(3):
+        path = f"/articles/{number}"
         articles = [takes(0.1, one) + takes(0, one, "转载。") for one in SLUGS[:4]]
-        village.content[f"/articles/{number}"] = "<hr>".join(articles)
-    village.content |= {f"/images/{copy}": village.content[f"/{copy}/{SLUGS[0]}"] for copy in "ab"}
+        items = [{"url": f"{village.base}{path}/{place}", "html": own} for place, own in enumerate(articles)]
+        village.content[path] = with_items("<hr>".join(articles), [*items, {"n": 1}, {"n": 2}])
+    for copy in "ab":
+        url = f"{village.base}/images/{copy}"
+        page = str(village.content[f"/{copy}/{SLUGS[0]}"])
+        village.content[f"/images/{copy}"] = with_items(page, ({"name": name, "url": url} for name in range(3)))
     paths = [*PATHS[:6], "/articles/0", "/images/a", "/articles/1", *PATHS[6:], "/articles/2", "/images/b"]
     settings: dict[str, Any] = {**IN_ORDER, **PATIENT, "NEARDUP_EXTRACTOR": extractor, "DROP_DUPLICATES": False}
-    settings |= {"spider": "VariedSpider", "reactor": reactor}
+    settings |= {"in_order": True, "reactor": reactor}
     without, with_two = (crawl(paths, NEARDUP_WORKERS=many, **settings) for many in (0, 2))
     assert without.stats["arrived"] == with_two.stats["arrived"]
     own = [4 + 2 for number in range(3)]
