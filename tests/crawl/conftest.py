@@ -20,6 +20,7 @@ ADDONS = {"scrapy_neardup.Addon": 500}
 PLYVEL = find_spec("plyvel") is not None
 #: The paths of ``news``.
 NEWS = ["/bridge-zh", "/tea-zh", "/copy"]
+SLUGS = ["bridge-zh", "tea-zh", "kelp-en", "metro-zh", "goats-en", "snow-zh", "tram-en", "honey-zh"]
 #: Each page is through before the next is asked for; older versions of Scrapy hand on whatever came meanwhile.
 ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1, "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 1}
 
@@ -47,6 +48,11 @@ def job(
     order = {} if "CONCURRENT_REQUESTS" in settings else ONE_BY_ONE
     given = {"base": site.base, "paths": paths, **arguments}
     return {"spider": spider, "arguments": given, "settings": {"ADDONS": ADDONS, **order, **settings}}
+
+
+def killed(after: int) -> dict[str, Any]:
+    """Settings of a crawl that is killed when so many items have come through."""
+    return {"ITEM_PIPELINES": {"tests.crawl.project.Kill": 900}, "env": {"KILL_AFTER": str(after)}}
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -47,8 +48,8 @@ def main(path: Path) -> None:
     for one in job["crawls"]:
         spider = type(one["spider"], (getattr(project, one["spider"]),), {"custom_settings": one["settings"]})
         crawler = process.create_crawler(spider)
-        result: dict[str, Any] = {"items": [], "errors": 0}
-        crawler.signals.connect(Collect(result).scraped, signals.item_scraped, weak=False)
+        result: dict[str, Any] = {"items": []}
+        crawler.signals.connect(collector(result["items"]), signals.item_scraped, weak=False)
         process.crawl(crawler, **one["arguments"])
         results.append((crawler, result))
     process.start()
@@ -63,12 +64,11 @@ def _same_bytes(nbytes: int | None = None) -> bytes:
     return bytes(range(nbytes or 32))
 
 
-class Collect:
-    def __init__(self, result: dict[str, Any]) -> None:
-        self.result = result
+def collector(items: list[dict[str, Any]]) -> Callable[..., None]:
+    def collect(item: Any) -> None:
+        items.append(ItemAdapter(item).asdict())
 
-    def scraped(self, item: Any) -> None:
-        self.result["items"].append(ItemAdapter(item).asdict())
+    return collect
 
 
 if __name__ == "__main__":

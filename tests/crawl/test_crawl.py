@@ -16,14 +16,13 @@ from scrapy_neardup.report.gather import gather
 from scrapy_neardup.state.opening import close_store, open_snapshot, open_store
 from tests.build import article_text
 from tests.cli import start_scrapy
-from tests.crawl.conftest import NEWS, Crawl, Site, job
+from tests.crawl.conftest import NEWS, SLUGS, Crawl, Site, job, killed
 from tests.crawl.engineless import Result, crawl_items
 from tests.crawl.pages import article, html, text, with_items
 
 Run = Callable[..., list[Result]]
 
 PIPELINE_ALONE = {"ADDONS": {}, "ITEM_PIPELINES": {"scrapy_neardup.NearDupPipeline": 300}}
-SLUGS = ["bridge-zh", "tea-zh", "kelp-en", "metro-zh", "goats-en", "snow-zh", "tram-en", "honey-zh"]
 MANY = {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}
 
 
@@ -226,11 +225,6 @@ def test_a_later_pipeline_that_collects_items_does_not_deadlock(site: Site, craw
     result = crawl(list(site.content), **batch)
     assert len(result.items) == 6
     assert (result.count("unique"), result.count("unjudged/in_flight")) == (3, 3)
-
-
-def killed(after: int) -> dict[str, Any]:
-    """Settings of a crawl that is killed when so many items have come through."""
-    return {"ITEM_PIPELINES": {"tests.crawl.project.Kill": 900}, "env": {"KILL_AFTER": str(after)}}
 
 
 def test_pages_are_sealed_at_once_by_setting_or_without_a_feed(site: Site, crawl: Crawl, tmp_path: Path) -> None:

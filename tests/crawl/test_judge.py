@@ -96,6 +96,7 @@ def test_items_that_come_while_their_page_is_being_judged_wait_for_it() -> None:
         before = reservation(await court.judge.judge({}, one))
         asked = [asyncio.create_task(court.judge.judge({"n": n}, other)) for n in range(3)]
         await asyncio.sleep(0.05)
+        await asyncio.wait_for(court.judge.judge({}, visit(2)), 2)  # they hold up no other page
         assert not any(task.done() for task in asked), "the first is in flight"
         court.detector.commit(before, sealed=True)
         return await asyncio.gather(*asked)
@@ -103,36 +104,7 @@ def test_items_that_come_while_their_page_is_being_judged_wait_for_it() -> None:
     pages = asyncio.run(run())
     assert pages[0] is pages[1] is pages[2]
     assert pages[0].verdict.kind is Kind.DUPLICATE
-    assert (court.count("waited"), court.count("pages")) == (1, 2)
-
-
-def test_a_page_that_waits_for_one_in_flight_holds_up_no_other_page() -> None:
-    court = Court()
-
-    async def run() -> None:
-        before = reservation(await court.judge.judge({}, visit(1)))
-        waiting = asyncio.create_task(court.judge.judge({}, visit(1, 1)))
-        await asyncio.sleep(0.02)
-        await asyncio.wait_for(court.judge.judge({}, visit(2)), 2)
-        assert not waiting.done()
-        court.detector.commit(before, sealed=True)
-        await waiting
-
-    asyncio.run(run())
-
-
-def test_an_item_takes_the_place_of_one_that_was_cancelled_while_their_page_was_judged() -> None:
-    court, one = Court(), visit(1, 1)
-
-    async def run() -> JudgedPage:
-        before = reservation(await court.judge.judge({}, visit(1)))
-        first, second = (asyncio.create_task(court.judge.judge({"n": n}, one)) for n in range(2))
-        await asyncio.sleep(0.02)
-        first.cancel()
-        court.detector.commit(before, sealed=True)
-        return await asyncio.wait_for(second, 2)
-
-    assert asyncio.run(run()).verdict.kind is Kind.DUPLICATE
+    assert (court.count("waited"), court.count("pages")) == (1, 3)
 
 
 def test_items_with_content_and_no_url_are_numbered_and_without_response_known_by_their_content() -> None:
