@@ -200,7 +200,7 @@ class Judge:
 
 
 class LocalJudgement:
-    """One page from its first check until its verdict; ``RemoteJudgement`` is the same on a server."""
+    """One page from its first check until its verdict, on this machine; ``RemoteJudgement`` asks a server."""
 
     def __init__(self, detector: Detector) -> None:
         self._given_up: list[Reservation] = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from scrapy_neardup.fast_dataclass import fast_dataclass
 from scrapy_neardup.model import Fingerprint, Verdict
@@ -59,22 +58,6 @@ class Blocked:
 
 
 Ruling = Ruled | Blocked
-
-
-class Outcomes(Protocol):
-    """The outcomes of the pages of a crawl. On a server these return before they are done."""
-
-    def commit(self, reservation: Reservation, *, sealed: bool) -> None:
-        """The item came through: the page counts, permanently if ``sealed``."""
-
-    def release(self, reservation: Reservation) -> None:
-        """The item was lost: the page is no longer in flight."""
-
-    def roll_back(self, id: int) -> None:
-        """Roll back a committed page."""
-
-    def seal(self, ids: Iterable[int]) -> None:
-        """The feeds that hold these pages are stored: keep them permanently."""
 
 
 class InFlight:

@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-
-import numpy as np
+from itertools import chain
 
 from scrapy_neardup.judge.manual_verdicts import (
     ManualKind,
@@ -25,7 +24,7 @@ from scrapy_neardup.judge.manual_verdicts import (
     write_manual_verdicts,
 )
 from scrapy_neardup.judge.matching import candidates, search
-from scrapy_neardup.maintenance.scan import Ids, Watch, members, unwatched
+from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.maintenance.source import OpenState, PageEntry
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint
@@ -165,19 +164,17 @@ class _Merger:
         found.copies = len(self._copies)
 
     def _free_id(self, id: int) -> int:
-        """Return the next id that no page has, and that no copy names as its original."""
-        while True:
+        """Return the next id that no page of either side has, and that no copy names as its original."""
+        stores = self._store, self._source.store
+        while id in self._named or id in self._taken or any(store.record(id) for store in stores):
             id += 1
-            at = int(np.searchsorted(self._named, np.uint64(id)))
-            is_named = at < len(self._named) and self._named[at] == id
-            if not is_named and id not in self._taken and self._store.record(id) is None:
-                return id
+        return id
 
     @cached_property
-    def _named(self) -> Ids:
-        """The ids that pages of either side have as their original, which may be gone."""
-        sides = members(self._store.records()), members(entry.record for entry in self._source.pages())
-        return np.unique(np.concatenate([side.originals for side in sides]))
+    def _named(self) -> set[int]:
+        """The ids that copies of either side have as their original, which may be gone."""
+        records = chain(self._store.records(), (entry.record for entry in self._source.pages()))
+        return {record.original for record in records if record.original != record.id}
 
     def _find(self, record: Record) -> Record | None:
         """Return our page with the URL."""

@@ -96,31 +96,10 @@ async def test_verdicts_are_the_same_while_a_state_moves(
     assert told.count("gone") == told.count("back")
 
 
-async def test_a_crawl_waits_for_the_replica_of_a_node_that_was_killed_and_knows_all_that_was_there(
-    cluster: Cluster,
-) -> None:
+async def test_what_a_killed_node_had_confirmed_to_itself_alone_comes_again(cluster: Cluster) -> None:
+    """The crawl waits and goes on; nothing is taken for a copy of what is lost, and nobody waits for it."""
     told = Told()
     opening = Opening(cluster, told)
-    async with opening() as one, opening() as two:
-        assert await all_come_through((one, two), ["a0", "a1", "a2"]) == [Kind.UNIQUE] * 3
-        waits = await one.reserve(page("waits", 5))
-        master = cluster.master(opening.state)
-        await asyncio.to_thread(caught_up, master)
-        master.stop()
-        kinds = await all_come_through((one, two), [f"b{number}" for number in range(12)])
-        assert kinds == [Kind.DUPLICATE] * 12
-        one.crawl.commit(waits, sealed=False)
-        await one.crawl.finish()
-        assert (await two.judged(page("copy", 5))).verdict.kind is Kind.DUPLICATE
-        await two.crawl.finish()
-        assert one.errors == one.lost == two.errors == []
-        ended((one, two))
-    assert told in (["gone", "back"], ["gone", "gone", "back", "back"])
-
-
-async def test_what_a_killed_node_had_confirmed_to_itself_alone_comes_again(cluster: Cluster) -> None:
-    """The crawl goes on; nothing is taken for a copy of what is lost, and nobody waits for it."""
-    opening = Opening(cluster, Told())
     async with opening() as one, opening() as two:
         assert (await one.kept(page("held", 0), sealed=False)).kind is Kind.UNIQUE
         committed = await one.reserve(page("committed", 1))
@@ -136,7 +115,6 @@ async def test_what_a_killed_node_had_confirmed_to_itself_alone_comes_again(clus
             master.stop()
         finally:
             hears_again(other)
-        await asyncio.to_thread(until, lambda: cluster.master(opening.state) is other, "the replica is the master")
         one.crawl.commit(filed, sealed=False)
         await one.crawl.finish()
         assert (len(one.lost), one.errors) == (1, [])
@@ -151,6 +129,7 @@ async def test_what_a_killed_node_had_confirmed_to_itself_alone_comes_again(clus
         ):
             assert (await two.kept(page(name, family), sealed=False)).kind is kind, name
         ended((one, two))
+    assert told in (["gone", "back"], ["gone", "gone", "back", "back"])
 
 
 async def test_what_is_on_its_way_stays_so_when_a_crawl_looks_for_what_is_over(cluster: Cluster) -> None:
