@@ -41,7 +41,7 @@ def page(family: int, version: int = 0) -> dict[str, Any]:
 def rows(dedup: Deduplicator) -> list[tuple[bytes, bytes]]:
     """Everything that its state holds, with the counts of sentences that are not written yet."""
     store: PageStore = dedup._store
-    counts = list(store.counted().items())
+    counts = list(store.counts.rows().items())
     return [*store.kv.scan(b""), *counts]
 
 

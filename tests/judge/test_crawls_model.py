@@ -29,6 +29,7 @@ from scrapy_neardup.judge.manual_verdicts import (
     remove_manual_verdicts,
     write_manual_verdicts,
 )
+from scrapy_neardup.kv.memory import SortedRows
 from scrapy_neardup.maintenance.scan import of_host, select_pages, statistics
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
@@ -78,7 +79,7 @@ class Side:
 
     def __init__(self, scheme: str, root: Path) -> None:
         self.scheme, self.root = scheme, root
-        self.files: dict[bytes, bytes] = {}
+        self.files = SortedRows[bytes]()
         self.clock = Clock()
         self.detectors: dict[int, Detector] = {}
         self.coming: dict[str, Reservation] = {}
@@ -103,7 +104,7 @@ class Side:
         """Go on with what is there now, and not with what a close would make of it."""
         copy = self.root.with_name(self.root.name + "-copy")
         if self.scheme == "memory":
-            self.files = dict(self.files)
+            self.files = SortedRows(self.files)
         else:
             copy_as_killed(self.root, copy)
         self.close()
