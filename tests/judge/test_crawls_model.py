@@ -423,16 +423,14 @@ class Crawls(RuleBasedStateMachine):
 
     # States.
 
-    @rule()
-    def the_process_is_killed(self) -> None:
-        for side in self.sides:
-            side.kill()
-        self.again()
-        self.begin_two()
-
-    @rule()
-    def all_is_closed_and_opened_again(self) -> None:
-        self.close_and_open()
+    @rule(killed=st.booleans())
+    def the_process_is_killed_or_closes_all(self, killed: bool) -> None:
+        if killed:
+            for side in self.sides:
+                side.kill()
+            self.again()
+        else:
+            self.close_and_open()
         self.begin_two()
 
     @rule(url=st.sampled_from(URLS))
