@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatch
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,13 @@ from typing import Any
 import pytest
 
 from scrapy_neardup import Deduplicator
-from scrapy_neardup.errors import NearDupError, SettingsError, StoreError, StoreLocked, StoreMismatch, UsageError
-from scrapy_neardup.judge.in_flight import Ruled
+from scrapy_neardup.errors import NearDupError, SettingsError, StoreLocked, StoreMismatch, UsageError
 from scrapy_neardup.kv.lock import is_held
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.pages import PageStore
-from tests.build import article_text, article_url
+from tests.build import article_text, article_url, reserve
 from tests.crawl.engineless import article, crawl
 
 FERRY = (
@@ -41,7 +41,7 @@ def page(family: int, version: int = 0) -> dict[str, Any]:
 def rows(dedup: Deduplicator) -> list[tuple[bytes, bytes]]:
     """Everything that its state holds, with the counts of sentences that are not written yet."""
     store: PageStore = dedup._store
-    counts = list(store.counted().items())
+    counts = list(store.counts.rows().items())
     return [*store.kv.scan(b""), *counts]
 
 
@@ -82,13 +82,12 @@ def test_verdicts_equal_those_of_a_crawl() -> None:
     assert {verdict.kind for verdict in verdicts} >= {Kind.UNIQUE, Kind.DUPLICATE, Kind.UNCHANGED}
 
 
-@pytest.mark.parametrize("form", ["path", "string", "URL"])
-def test_crawls_and_scripts_share_a_state(tmp_path: Path, form: str) -> None:
-    path = tmp_path / "seen.db"
-    store: Any = {"path": path, "string": f"{SQLITE}{path}", "URL": path.as_uri().replace("file", "sqlite", 1)}[form]
+@pytest.mark.parametrize("form", [Path, lambda path: f"{SQLITE}{path}"], ids=["path", "URL"])
+def test_crawls_and_scripts_share_a_state(tmp_path: Path, form: Callable[[Path], Any]) -> None:
+    store = form(tmp_path / "seen.db")
     with Deduplicator(store) as dedup:
         assert dedup.check(**page(1)).kind is Kind.UNIQUE
-    stats = crawl([article(1), article(1, 1), article(2)], NEARDUP_STORE=f"sqlite://{path}")
+    stats = crawl([article(1), article(1, 1), article(2)], NEARDUP_STORE=f"{SQLITE}{tmp_path}/seen.db")
     assert [stats.get(f"neardup/{kind}") for kind in ("unchanged", "duplicate", "unique")] == [1, 1, 1]
     with Deduplicator(store) as dedup:
         assert dedup.check(**page(2, 1)).kind is Kind.DUPLICATE
@@ -98,23 +97,19 @@ def test_html_is_read_as_in_a_crawl_by_its_charset() -> None:
     prose = "渡口今天重新开航了，等船的人比上个月多了一倍。码头上的灯一直亮到半夜，谁也不肯先走。" * 3
     plain = f"<html><head><title>渡口</title></head><body><p>{prose}</p></body></html>"
     named = plain.replace("<head>", '<head><meta charset="gb18030">').encode("gb18030")
+    others: list[dict[str, Any]] = [
+        {"html": named},
+        {"html": plain.encode("gb18030"), "content_type": "text/html; charset=gb2312"},
+        {"html": plain.encode()},
+        {"text": prose, "title": "渡口"},
+    ]
     with Deduplicator() as dedup:
         first = dedup.check(url="http://a.example/1", html=plain)
         assert (first.kind, first.reader) == (Kind.UNIQUE, "article")
-        for place, found in enumerate(
-            [
-                dedup.check(url="http://b.example/2", html=named),
-                dedup.check(
-                    url="http://c.example/3", html=plain.encode("gb18030"), content_type="text/html; charset=gb2312"
-                ),
-                dedup.check(url="http://d.example/4", html=plain.encode()),
-                dedup.check(url="http://e.example/5", text=prose, title="渡口"),
-            ]
-        ):
-            assert found.is_copy, place
-            assert found.similar_id == first.similar_id
-        no_html = dedup.check(url="http://f.example/6", html=b"{}", content_type="application/json")
-        assert (no_html.kind, no_html.reason) == (Kind.UNJUDGED, "not_html")
+        for place, given in enumerate(others):
+            found = dedup.check(url=f"http://{place}.example/", **given)
+            assert (found.is_copy, found.similar_id) == (True, first.similar_id), place
+        assert dedup.check(html=b"{}", content_type="application/json").headline == "unjudged (not_html)"
 
 
 def test_a_page_is_known_by_its_url_and_else_by_its_text_and_title() -> None:
@@ -153,24 +148,20 @@ def test_a_look_has_the_same_verdict_and_leaves_no_trace(tmp_path: Path) -> None
     """For every kind of verdict, on a page that is new, and on one that is known."""
     whole = {"url": "http://a.example/whole", "text": "\n".join(article_text(one) for one in (7, 8, 9))}
     asked = [page(1), page(1, 1), page(1, 4), page(2), page(2), {**page(2), "text": article_text(5)}, whole]
-    asked += [
+    part, empty = (
         {"url": "http://a.example/part", "text": article_text(7)},
-        {"url": "http://a.example/empty", "html": "<p>x"},
-    ] * 2
+        {"url": "http://a.example/", "html": "<p>x"},
+    )
     seen = set()
     with Deduplicator(tmp_path / "seen.db", keep="texts") as dedup:
-        for given in asked:
+        for given in [*asked, part, empty, part, empty]:
             before = rows(dedup)
             looks = [dedup.check(**given, remember=False) for _ in range(2)]
             assert rows(dedup) == before
             found = dedup.check(**given)
             for look in looks:
-                assert (look.kind, look.likeness, look.reason) == (found.kind, found.likeness, found.reason)
-                assert (look.match is None) == (found.match is None)
-                if look.match and found.match:
-                    assert (look.match.url, look.match.shared) == (found.match.url, found.match.shared)
-                if not look.is_copy and look.kind is not Kind.UNJUDGED:
-                    assert look.similar_id == ""
+                assert (look.headline, look.sentence()) == (found.headline, found.sentence())
+                assert look.similar_id == "" or look.is_copy or look.kind is Kind.UNJUDGED
             seen.add(found.headline)
     assert seen >= {"unique", "unchanged", "updated", "duplicate (near)", "unique (excerpt)", "unjudged (too_short)"}
 
@@ -178,17 +169,12 @@ def test_a_look_has_the_same_verdict_and_leaves_no_trace(tmp_path: Path) -> None
 def test_a_look_finds_pages_in_flight_and_leaves_them(tmp_path: Path) -> None:
     """A crawl of this process holds an article whose item is still in its pipelines."""
     with Deduplicator(tmp_path / "seen.db") as crawling, Deduplicator(tmp_path / "seen.db") as dedup:
-        held = crawling._detector.check(Page(article_url(1), "标题1", text=article_text(1)))
-        assert isinstance(held, Ruled)
-        assert held.reservation is not None
-        for given in (page(1, 1), page(1)):
-            assert dedup.check(**given, remember=False).reason == "in_flight"
-        assert dedup.check(**page(1, 1)).reason == "in_flight"
+        held = reserve(crawling._detector, Page(**page(1)))
+        for given, remember in ((page(1, 1), False), (page(1), False), (page(1, 1), True)):
+            assert dedup.check(**given, remember=remember).reason == "in_flight"
         assert dedup.check(**page(1, 1)).kind is Kind.UNCHANGED, "what gave up is filed"
-        assert dedup.check(**page(2), remember=False).kind is Kind.UNIQUE
-        assert crawling._detector.in_flight.under(article_url(1)) == [held.reservation]
-        crawling._detector.commit(held.reservation, sealed=True)
-        assert not crawling._detector.in_flight
+        assert crawling._detector.in_flight.under(article_url(1)) == [held]
+        crawling._detector.commit(held, sealed=True)
         assert dedup.check(**page(1, 2), remember=False).kind is Kind.DUPLICATE
 
 
@@ -209,24 +195,12 @@ def test_a_failed_constructor_releases_the_state(tmp_path: Path, monkeypatch: py
 # The state.
 
 
-def test_checked_pages_survive_a_killed_script(tmp_path: Path) -> None:
-    code = f"d = Deduplicator(Path('seen.db'))\nprint(d.check(text={FERRY!r}).headline, flush=True)\nos._exit(9)"
-    done = script(code, tmp_path)
-    assert (done.stdout, done.returncode) == ("unique\n", 9)
-    with Deduplicator(tmp_path / "seen.db") as dedup:
-        assert dedup.check(text=FERRY).kind is Kind.UNCHANGED
-        assert dedup._store.rolled_back.pages == 0
-
-
 def test_pages_of_a_killed_crawl_are_rolled_back_loudly(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "seen.db"
     with Deduplicator(path) as dedup:
         dedup.check(**page(1))
         killed = dedup._store.begin("morning")
-        reserved = dedup._detector.check(Page(**page(2)))
-        assert isinstance(reserved, Ruled)
-        assert reserved.reservation is not None
-        dedup._store.add(reserved.reservation.record, generation=killed)
+        dedup._store.add(reserve(dedup._detector, Page(**page(2))).record, generation=killed)
     assert not caplog.messages
     with Deduplicator(path) as dedup:
         assert "1 pages are rolled back in the state, because their crawl (morning)" in caplog.text
@@ -295,18 +269,6 @@ d.close()
         assert dedup._store.pages == 1
 
 
-def test_a_failing_state_is_an_error_and_costs_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Deduplicator(tmp_path / "seen.db") as dedup:
-
-        def fail(*_: Any, **__: Any) -> None:
-            raise StoreError("The disk is full.")
-
-        monkeypatch.setattr(dedup._store.kv, "write", fail)
-        assert said(lambda: dedup.check(**page(1)), StoreError) == "The disk is full."
-        monkeypatch.undo()
-        assert dedup.check(**page(1)).kind is Kind.UNIQUE
-
-
 # Threads and loops.
 
 
@@ -338,22 +300,20 @@ def test_within_a_running_loop_also_pages_that_are_read_in_a_process_of_their_ow
 
 
 @pytest.mark.parametrize(
-    ("given", "kind", "words"),
+    ("given", "words"),
     [
-        ({"store": "seen.db"}, SettingsError, ["store is 'seen.db', which names no state", "Path('seen.db')"]),
-        ({"store": "sqlite://seen.db"}, SettingsError, ["three slashes", "Path('seen.db')"]),
-        ({"store": 5}, UsageError, ["store is 5", "a path"]),
-        ({"method": "casade"}, SettingsError, ["method, parameters: There is no method 'casade'"]),
-        ({"extractor": lambda html, url: html}, SettingsError, ["extractor is ", "cannot be imported"]),
-        ({"policy": {"near": "keep"}}, SettingsError, ["policy has 'near': 'keep'"]),
-        ({"secret": "short"}, SettingsError, ["secret", "at least 16 characters"]),
-        ({"max_seconds": 0}, SettingsError, ["max_seconds is 0"]),
+        ({"store": "seen.db"}, "store is 'seen.db', which names no state*Path('seen.db')"),
+        ({"store": "sqlite://seen.db"}, "three slashes*Path('seen.db')"),
+        ({"method": "casade"}, "method, parameters: There is no method 'casade'"),
+        ({"extractor": lambda html, url: html}, "extractor is *cannot be imported"),
+        ({"policy": {"near": "keep"}}, "policy has 'near': 'keep'"),
+        ({"secret": "short"}, "secret*at least 16 characters"),
+        ({"max_seconds": 0}, "max_seconds is 0"),
     ],
-    ids=lambda one: next(iter(one)) if isinstance(one, dict) else "",
 )
-def test_an_impossible_parameter_is_refused(given: dict[str, Any], kind: type[NearDupError], words: list[str]) -> None:
-    message = said(lambda: Deduplicator(**given), kind)
-    assert [word for word in words if word not in message] == []
+def test_an_impossible_parameter_is_refused(given: dict[str, Any], words: str) -> None:
+    message = said(lambda: Deduplicator(**given), SettingsError)
+    assert fnmatch(message, f"*{words}*")
     assert "NEARDUP_" not in message
 
 
@@ -368,20 +328,17 @@ def test_a_method_that_works_in_memory_alone_and_a_state_of_another_recipe_are_r
     open_store(f"sqlite://{path}", None).close()  # nothing holds it
 
 
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
+def test_other_types_than_text_are_refused() -> None:
+    for given, words in [
         ({"text": b"bytes"}, "text is b'bytes', a bytes. Give a string: use .decode()."),
         ({"text": 5}, "text is 5, a int. Give a string, or None if there is none."),
         ({"url": 5, "text": FERRY}, "url is 5"),
         ({"keywords": [5], "text": FERRY}, "keywords is 5"),
-    ],
-    ids=lambda one: next(iter(one)) if isinstance(one, dict) else "",
-)
-def test_other_types_than_text_are_refused(given: dict[str, Any], words: str) -> None:
-    with Deduplicator() as dedup:
-        assert words in said(lambda: dedup.check(**given), UsageError)
-        assert dedup._store.pages == 0
+    ]:
+        with Deduplicator() as dedup:
+            assert words in said(lambda: dedup.check(**given), UsageError)  # type: ignore[arg-type]  # noqa: B023
+            assert dedup._store.pages == 0
+    assert "a path" in said(lambda: Deduplicator(5), UsageError)  # type: ignore[arg-type]
 
 
 def test_a_closed_deduplicator_refuses_work() -> None:

@@ -13,7 +13,7 @@ from scrapy_neardup.cli.output import format_counts, format_rest, present, progr
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.inspect import as_data
 from scrapy_neardup.kv.base import FileEngine
-from scrapy_neardup.maintenance.copying import RepairResult, repair
+from scrapy_neardup.maintenance.copying import repair
 from scrapy_neardup.maintenance.verify import Findings, check
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_store
@@ -48,16 +48,16 @@ def check_command(arguments: argparse.Namespace, config: Config) -> int:
     if not issubclass(kind, FileEngine):
         raise StoreError(f"The state at {place} is on a server, where it cannot be repaired. Restore it from a backup.")
     target = locate_new_state(asked, "--repair", kind)
-    repaired = repair((kind, place), target, watch=progress, secret=config.secret)
-    data = {"source": place, **_repair_data(repaired)}
+    numbers, found = repair((kind, place), target, watch=progress, secret=config.secret)
+    data = {"source": place, "store": target[1], **numbers, "check": _data(found)}
     lines = [
-        f"The state at {place} is unchanged. The repaired copy is at {repaired.location}.",
+        f"The state at {place} is unchanged. The repaired copy is at {target[1]}.",
         f"  {format_counts(data)}",
-        *_lines(repaired.findings, repaired.location),
-        describe_use(target[0].url(repaired.location)),
+        *_lines(found, target[1]),
+        describe_use(target[0].url(target[1])),
     ]
     present(arguments, data, lines)
-    return 0 if repaired.findings.sound else 1
+    return 0 if found.sound else 1
 
 
 def _check(url: str, secret: Secret | None) -> Findings:
@@ -90,25 +90,9 @@ def _data(found: Findings) -> dict[str, Any]:
     return {"sound": found.sound, **as_data(found)}
 
 
-def _repair_data(repaired: RepairResult) -> dict[str, Any]:
-    saved, source = repaired.saved, repaired.source
-    return {
-        "store": repaired.location,
-        "pages": saved.pages,
-        "pages_before": source.pages_before,
-        "known_lost": repaired.lost,
-        "broken": source.broken,
-        "unsealed": source.unsealed,
-        "replaced": saved.replaced,
-        "unreadable_ranges": source.gaps,
-        "rows": saved.rows,
-        "check": _data(repaired.findings),
-    }
-
-
 def _lines(found: Findings, place: str) -> Iterator[str]:
     verdict = "is sound" if found.sound else f"is not sound: {format_counts(found.counts)}"
     numbers = format_counts({**as_data(found), **found.rows}) or "nothing is readable"
     yield f"The state at {place} {verdict} ({numbers})."
-    yield from (f"  {one.kind}: {to_line(one.what)}" for one in found.problems)
+    yield from (f"  {one['kind']}: {to_line(one['what'])}" for one in found.problems)
     yield format_rest(found.counts.total() - len(found.problems))

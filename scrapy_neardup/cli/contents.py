@@ -6,16 +6,17 @@ import argparse
 from collections import Counter
 from dataclasses import asdict
 from datetime import datetime, timezone
+from typing import Any
 
 from scrapy_neardup.ages import parse_time
 from scrapy_neardup.cli.command import JSON, JSON_LINES, STATE, command, flag, number, option
 from scrapy_neardup.cli.opening import describe_missing, snapshot_state
 from scrapy_neardup.cli.output import as_json, format_count, format_data, present, progress, to_line, warn, write
 from scrapy_neardup.inspect import as_data, utc_time
-from scrapy_neardup.inspect.pages import Dropped, RelatedPage, StatePage, inspect_pages, list_dropped
+from scrapy_neardup.inspect.pages import inspect_pages, list_dropped
 from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance.scan import statistics
-from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
+from scrapy_neardup.maintenance.tables import CRAWLS
 from scrapy_neardup.model import Kind
 from scrapy_neardup.settings import Config
 
@@ -41,7 +42,7 @@ def explain_command(arguments: argparse.Namespace, config: Config) -> int:
     urls = list(dict.fromkeys(arguments.urls))
     with snapshot_state(arguments.store, config) as store:
         records = [record for url in urls if (record := store.find(url)) is not None]
-        found = {one.url: one for one in inspect_pages(store, records, arguments.limit, progress)}
+        found = {one["url"]: one for one in inspect_pages(store, records, arguments.limit, progress)}
         data = {
             "store": store.location,
             "as_of": utc_time(store.as_of),
@@ -53,27 +54,28 @@ def explain_command(arguments: argparse.Namespace, config: Config) -> int:
     return 0 if len(found) == len(urls) else 1
 
 
-def _describe(page: StatePage) -> str:
+def _describe(page: dict[str, Any]) -> str:
     """Return the page as text: the title below the URL, and the values that are not the usual ones."""
-    newest = f", the newest {len(page.group)} of them" if page.group_size > len(page.group) else ""
-    group = "\n".join([f"{page.group_size:,} pages{newest}:", *map(_member_line, page.group)])
+    members, size = page["group"], page["group_size"]
+    newest = f", the newest {len(members)} of them" if size > len(members) else ""
+    group = "\n".join([f"{size:,} pages{newest}:", *map(_member_line, members)])
     data = {
-        **as_data(page),
-        "delivered": page.delivered and page.verdict in (Kind.DUPLICATE, Kind.BETTER),
-        "evidence": "" if page.evidence else 'not kept (NEARDUP_KEEP was "nothing")',
-        "sealed": "" if page.sealed else "no: if its feed is never stored, the next crawl rolls the page back",
-        "group": group if page.group_size > 1 else "",
+        **page,
+        "delivered": page["delivered"] and page["verdict"] in (Kind.DUPLICATE, Kind.BETTER),
+        "evidence": "" if page["evidence"] else 'not kept (NEARDUP_KEEP was "nothing")',
+        "sealed": "" if page["sealed"] else "no: if its feed is never stored, the next crawl rolls the page back",
+        "group": group if size > 1 else "",
     }
-    title = f'  "{to_line(page.title)}"\n' if page.title else ""
+    title = f'  "{to_line(page["title"])}"\n' if page["title"] else ""
     hidden = ("url", "found", "title", "similar_id", "group_size")
-    return f"{to_line(page.url)}\n{title}{format_data(data, *hidden, indent='  ')}"
+    return f"{to_line(page['url'])}\n{title}{format_data(data, *hidden, indent='  ')}"
 
 
-def _member_line(page: RelatedPage) -> str:
-    judged = f"  (manual verdict: {page.judged})" if page.judged else ""
-    title = f'  "{to_line(page.title)}"' if page.title else ""
-    copy = f"{page.kind or 'copy'} {page.similarity:.2f}" if page.similarity is not None else "original"
-    return f"{page.first_seen} {copy} {to_line(page.url)}{title}{judged}"
+def _member_line(page: dict[str, Any]) -> str:
+    judged = f"  (manual verdict: {page['judged']})" if page["judged"] else ""
+    title = f'  "{to_line(page["title"])}"' if page["title"] else ""
+    copy = f"{page['kind'] or 'copy'} {page['similarity']:.2f}" if page["similarity"] is not None else "original"
+    return f"{page['first_seen']} {copy} {to_line(page['url'])}{title}{judged}"
 
 
 @command(
@@ -144,30 +146,22 @@ def dropped_command(arguments: argparse.Namespace, config: Config) -> int:
             warn("The state remembers no crawl, so --last finds nothing.")
             return 0
         if last is not None:
-            end = f"ended {utc_time(last.ended)}" if last.ended else "has no end: it was killed, or still runs"
-            warn(f"The last crawl, {to_line(last.who)}, began {utc_time(last.begun)}, {end}.")
+            warn(f"The last crawl, {to_line(last.who)}, began {utc_time(last.begun)}.")
         for one in list_dropped(store, unlisted, last.generation if last else 0, since, arguments.site):
             listed += 1
             write(as_json(one, indent=None) + "\n" if arguments.json else _format_drop(one))
     for what, many in sorted(unlisted.items()):
         warn(f"{format_count(many, 'more dropped page')} {what}.")
     if not listed and not unlisted:
-        is_whole = arguments.since is None and arguments.site is None
-        warn(_explain_nothing(last) if last and is_whole else "The state remembers no such drop.")
+        warn("The state remembers no such drop.")
     return 0
 
 
-def _explain_nothing(last: Crawl) -> str:
-    if copies := last.counts.get("duplicate"):
-        return f"It dropped nothing: its {copies:,.0f} copies passed, or NEARDUP_KEEP was 'nothing'."
-    return "It dropped nothing."
-
-
-def _format_drop(one: Dropped) -> str:
-    judged = f"  (manual verdict: {one.judged})" if one.judged else ""
-    title = f'    "{to_line(one.title)}"\n' if one.title else ""
-    original = to_line(one.original) if one.original else "a page that is no longer in the state"
+def _format_drop(one: dict[str, Any]) -> str:
+    judged = f"  (manual verdict: {one['judged']})" if one["judged"] else ""
+    title = f'    "{to_line(one["title"])}"\n' if one["title"] else ""
+    original = to_line(one["original"]) if one["original"] else "a page that is no longer in the state"
     return (
-        f"{one.when}  {one.kind or 'copy'} {one.similarity:.2f}  {to_line(one.url)}{judged}\n"
+        f"{one['when']}  {one['kind'] or 'copy'} {one['similarity']:.2f}  {to_line(one['url'])}{judged}\n"
         f"{title}    for {original}\n"
     )

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import pickle
 import tempfile
-from array import array
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
@@ -39,8 +37,6 @@ from scrapy_neardup.workers.pool import read_ahead
 
 #: With NEARDUP_WORKERS = "auto", workers start only after so many pages.
 _FEW = 100
-#: Malformed records to print; the file has them all.
-_SHOWN = 10
 
 
 @command(
@@ -180,37 +176,23 @@ def _judge(
 
 
 def leave_out_superseded(passed: Iterable[PassedRecord]) -> Iterator[PassedRecord]:
-    """Yield the records that no later one supersedes, in order.
+    """Yield the records of which no better copy comes later, in order. Pages of earlier runs stay.
 
-    They wait in a temporary file until all are judged, with 16 bytes of each in memory. Pages of earlier runs stay.
+    They wait in a temporary file until all are judged.
     """
-    ids, numbers = array("Q"), array("Q")  # ids ascend
-    superseded: set[int] = set()
-    #: Group -> ids of its best records. Without an entry it is the record with the id of the group.
-    standing: dict[int, list[int]] = {}
+    last_better: dict[int, int] = {}  # by group: the number of its last better record
     count = 0
     with tempfile.TemporaryFile() as file:
-        for record in passed:
+        for count, record in enumerate(passed, 1):
             pickle.dump(record, file)
             verdict = record.judged.verdict
-            if verdict.id:
-                ids.append(verdict.id)
-                numbers.append(count)
-            count += 1
-            if not verdict.group:
-                continue
-            stand = standing.setdefault(verdict.group, [verdict.group])
             if verdict.kind is Kind.BETTER:
-                for id in stand:
-                    at = bisect_left(ids, id)
-                    if at < len(ids) and ids[at] == id:
-                        superseded.add(numbers[at])
-                stand.clear()
-            stand.append(verdict.id)
+                last_better[verdict.group] = count
         file.seek(0)
-        for number in range(count):
+        for number in range(1, count + 1):
             waiting: PassedRecord = pickle.load(file)  # noqa: S301  # written above, to a file without a name
-            if number not in superseded:
+            verdict = waiting.judged.verdict
+            if number >= last_better.get(verdict.group or verdict.id, 0):  # the first page of a group gives it its id
                 yield waiting
 
 
@@ -247,7 +229,6 @@ class Outcome(ExitStack):
         self.first: tuple[str, ...] = ()
         self.rejects = Path(rejects) if rejects else None if output == "-" else Path(f"{output}.rejects.jsonl")
         self._file: IO[bytes] | None = None
-        self._shown: list[str] = []
 
     @property
     def records(self) -> int:
@@ -274,8 +255,6 @@ class Outcome(ExitStack):
         record = malformed.raw.decode("utf-8", "backslashreplace")
         self._file.write(writers.as_json({"place": malformed.place, "why": malformed.why, "record": record}) + b"\n")
         self.malformed += 1
-        if self.malformed <= _SHOWN:
-            self._shown.append(f"{one_line(malformed.place)}: {one_line(malformed.why)}")
 
     def describe(self, place: str, config: Config, *, is_json: bool) -> str:
         """Return all counts as text, or as one JSON object; ``place`` is the output."""
@@ -304,7 +283,4 @@ class Outcome(ExitStack):
                 named = words("closing.named", what=words(f"closing.{what}"))
                 yield f"  {named}{', '.join(f'{count:,} {one_line(name)}' for name, count in counts.most_common())}"
         if self.malformed:
-            yield f"{format_count(self.malformed, 'malformed record')} written to {self.rejects}:"
-            yield from (f"  {line}" for line in self._shown)
-            if self.malformed > _SHOWN:
-                yield f"  and {self.malformed - _SHOWN:,} more"
+            yield f"{format_count(self.malformed, 'malformed record')} written to {self.rejects}, with the reason."

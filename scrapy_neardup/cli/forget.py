@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable
 from datetime import datetime, timezone
 
 from scrapy_neardup.ages import parse_time
@@ -12,10 +11,8 @@ from scrapy_neardup.cli.command import JSON, STATE, command, flag, option
 from scrapy_neardup.cli.opening import find_pages, open_state
 from scrapy_neardup.cli.output import format_counts, format_rest, present, progress, to_line
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.maintenance.scan import PageSelection, of_host, pages_where, select_unseen
+from scrapy_neardup.maintenance.scan import of_host, select_pages, select_unseen
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
 
 #: URLs that a dry run prints.
 _SHOWN = 20
@@ -44,24 +41,26 @@ examples:
 )
 def forget_command(arguments: argparse.Namespace, config: Config) -> int:
     """Forget the pages; return 1 if a named page is not in the state, or if the host has none."""
-    dry: bool = arguments.dry_run
-    find = _make_search(arguments)
+    dry, host = arguments.dry_run, arguments.host
+    if bool(arguments.urls) + (host is not None) + (arguments.before is not None) != 1:
+        raise SettingsError("Name what to forget in exactly one way: URLs, --host HOST, or --before TIME.")
+    if host is not None and not re.fullmatch(r"\s*[^\s/:?#@\[\]]+(?: \S+)?\s*", host):
+        raise SettingsError(f"--host is {host!r}. Give the host name only, such as a.example.")
+    before = None
+    if arguments.before is not None:
+        before = parse_time("--before", arguments.before, datetime.now(timezone.utc))
     with open_state(arguments.store, config) as store:
         records, missing = find_pages(store, dict.fromkeys(arguments.urls))
-        found = find(store, records)
+        if before is not None:
+            found = select_unseen(store, before, progress)
+        else:
+            ids = {record.id for record in records}
+            is_wanted = (lambda record: record.id in ids) if host is None else of_host(host)
+            found = select_pages(store, is_wanted, progress)
         urls = [record.url for id in sorted(found.ids)[:_SHOWN] if (record := store.record(id)) is not None]
         if not dry:
             store.forget(progress(found.ids, len(found.ids)))
-    data = {
-        "dry_run": dry,
-        "pages": len(found.ids),
-        "originals": found.originals,
-        "copies_of_them": found.with_originals,
-        "other_copies": found.copies,
-        "unjudged": found.unjudged,
-        "urls": urls,
-        "missing": missing,
-    }
+    data = {"dry_run": dry, "pages": len(found.ids), **found.counts, "urls": urls, "missing": missing}
     text = f"Forgotten: {format_counts(data)}"
     if not found.ids:
         text = "There is nothing to forget."
@@ -69,23 +68,4 @@ def forget_command(arguments: argparse.Namespace, config: Config) -> int:
         lines = "".join(f"  {to_line(url)}\n" for url in urls)
         text = f"Would be forgotten: {format_counts(data)}\n{lines}{format_rest(len(found.ids) - len(urls))}"
     present(arguments, data, text)
-    return 1 if missing or (arguments.host is not None and not found.ids) else 0
-
-
-def _make_search(arguments: argparse.Namespace) -> Callable[[PageStore, list[Record]], PageSelection]:
-    """Return the search for the pages; raises SettingsError before a state is opened."""
-    urls, host, before = arguments.urls, arguments.host, arguments.before
-    if bool(urls) + (host is not None) + (before is not None) != 1:
-        raise SettingsError("Name what to forget in exactly one way: URLs, --host HOST, or --before TIME.")
-    if before is not None:
-        seconds = parse_time("--before", before, datetime.now(timezone.utc))
-        return lambda store, _: select_unseen(store, seconds, watch=progress)
-    if host is not None and not re.fullmatch(r"\s*[^\s/:?#@\[\]]+(?: \S+)?\s*", host):
-        raise SettingsError(f"--host is {host!r}. Give the host name only, such as a.example.")
-    is_on_host = of_host(host) if host is not None else None
-
-    def find(store: PageStore, records: list[Record]) -> PageSelection:
-        ids = {record.id for record in records}
-        return pages_where(store, is_on_host or (lambda record: record.id in ids), progress)
-
-    return find
+    return 1 if missing or (host is not None and not found.ids) else 0

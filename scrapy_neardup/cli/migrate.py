@@ -9,9 +9,9 @@ from pathlib import Path
 from scrapy_neardup.cli.command import JSON, STATE, command, option
 from scrapy_neardup.cli.opening import describe_use, find_state, locate_new_state, locate_state, open_or_make_state
 from scrapy_neardup.cli.output import format_data, present, progress, write
-from scrapy_neardup.errors import SettingsError, StoreError
+from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judge.recipes import state_recipe
-from scrapy_neardup.maintenance.copying import Way, migrate, new_state
+from scrapy_neardup.maintenance.copying import Way, migrate
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.recipe import fits
 
@@ -51,17 +51,7 @@ def migrate_command(arguments: argparse.Namespace, config: Config) -> int:
             write(f"{old.location}: already has the current method, parameters and versions.\n")
             return 0
         source = old.location
-        _ = old.hashes  # raises if the secret is unknown
-        with (
-            new_state(kind, place, source) as (_, draft),
-            open_or_make_state(kind.url(draft), recipe, old.secret) as new,
-        ):
-            ways = migrate(old, new, method, config.min_letters, progress)
-            if new.pages != old.pages:
-                raise StoreError(
-                    f"Only {new.pages:,} of {old.pages:,} pages were converted, so there is no new state. Find the "
-                    "cause with: scrapy neardup check"
-                )
+        ways = migrate(old, (kind, place), recipe, method, config.min_letters, progress)
     data = {"store": place, "from": source, "pages": {way.name.lower(): many for way, many in ways.items()}}
     lines = "\n".join(f"{many:,} {way.value}" for way, many in ways.items() if many)
     advice = "Pages known only by URL pass once as updated when they come again.\n" if ways[Way.URL] else ""

@@ -216,16 +216,14 @@ def report_rollback(store: PageStore) -> None:
 
 def _describe_snapshot(store: PageStore) -> str:
     """Return when the snapshot was taken and how many pages are unsealed; nothing if nobody changes the state."""
-    unsealed = store.pending()
+    unsealed, crawls = store.pending(), ", ".join(map(to_line, store.pending().crawls))
     if not store.is_held and not unsealed.pages:
         return ""
-    crawls = ", ".join(map(to_line, unsealed.crawls))
-    user = f"{crawls or 'another process'} is using it" if store.is_held else "nobody is using it"
-    future = "They become permanent when their feeds are stored."
-    if not store.is_held:
-        future = f"Crawl {crawls or 'unknown'} was killed or its feed was not stored: the next crawl rolls them back."
+    user, future = "nobody", f"Crawl {crawls} was killed or its feed was not stored: the next crawl rolls them back."
+    if store.is_held:
+        user, future = crawls or "another process", "They become permanent when their feeds are stored."
     pages = f" Unsealed pages: {unsealed.pages:,}. {future}" if unsealed.pages else ""
-    return f"As of {utc_time(store.as_of)}, {user}.{pages}"
+    return f"As of {utc_time(store.as_of)}, {user} is using it.{pages}"
 
 
 def _named_by(asked: str | None) -> str:

@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from textwrap import indent
+from typing import Any
 
 from scrapy_neardup.cli.command import JSON, STATE, command, option
 from scrapy_neardup.cli.opening import snapshot_if_exists
 from scrapy_neardup.cli.output import BRACKETS, format_data, format_parts, present, to_line
 from scrapy_neardup.errors import REASONS, NearDupError, PageError
 from scrapy_neardup.files import STDIN
-from scrapy_neardup.inspect import as_data
-from scrapy_neardup.inspect.extraction import ExtractedPage, inspect_extraction
-from scrapy_neardup.inspect.pair import KnownPair, inspect_pair
+from scrapy_neardup.inspect.extraction import inspect_extraction
+from scrapy_neardup.inspect.pair import inspect_pair
 from scrapy_neardup.inspect.sources import Side, find_side, read_page
 from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.page.reading import LineRole
@@ -69,35 +69,36 @@ def compare_command(arguments: argparse.Namespace, config: Config) -> int:
     return 0
 
 
-def _pair_lines(pair: KnownPair) -> Iterator[str]:
+def _pair_lines(pair: dict[str, Any]) -> Iterator[str]:
     """Yield verdict, features, rule and marked texts."""
-    yield pair.sentence
-    sides = (("A", pair.a), ("B", pair.b))
-    for name, side in sides:
-        title = f', "{to_line(side.title)}"' if side.title else ""
-        yield f"{name} is {to_line(side.name)}{title}"
+    yield pair["sentence"]
+    sides = {"A": pair["a"], "B": pair["b"]}
+    for name, side in sides.items():
+        title = f', "{to_line(side["title"])}"' if side["title"] else ""
+        yield f"{name} is {to_line(side['name'])}{title}"
     yield ""
-    data = as_data(pair)
-    if (found := data.pop("comparison")) is not None:
-        common = f" ({found.keys['common']} keys of too many pages do not count)" if found.keys["common"] else ""
+    data = {**pair, "comparison": None}
+    if (found := pair["comparison"]) is not None:
+        keys = found["keys"]
+        common = f" ({keys['common']} keys of too many pages do not count)" if keys["common"] else ""
         data |= {
-            **as_data(found),
-            "features": [one for one in found.features or () if one["value"]],
-            "keys": f"{found.keys['shared']} of B's {found.keys['of']} keys are keys of A{common}",
-            "compared_in_a_crawl": "yes" if found.compared_in_a_crawl else "no",
+            **found,
+            "features": [one for one in found["features"] or () if one["value"]],
+            "keys": f"{keys['shared']} of B's {keys['of']} keys are keys of A{common}",
+            "compared_in_a_crawl": "yes" if found["compared_in_a_crawl"] else "no",
         }
     yield format_data(data, *_SAID)
-    yield from _note_lines(pair)
-    for name, side in sides:
-        if side.text is not None:
-            text = format_parts(side.text).rstrip()
+    texts = {name: side["text"] for name, side in sides.items()}
+    yield from _note_lines(texts)
+    for name, text in texts.items():
+        if text is not None:
+            marked = format_parts(text).rstrip()
             yield f"\n{name}:\n"
-            yield indent(text, _INDENT, lambda _: True) if text else "(no text)"
+            yield indent(marked, _INDENT, lambda _: True) if marked else "(no text)"
 
 
-def _note_lines(pair: KnownPair) -> Iterator[str]:
+def _note_lines(texts: dict[str, list[Part] | None]) -> Iterator[str]:
     """Yield what the marks mean, and which texts are not kept."""
-    texts = {"A": pair.a.text, "B": pair.b.text}
     without_text = [name for name, text in texts.items() if text is None]
     if len(without_text) == 2:
         yield "The state has the text of neither page, so there is nothing more to show."
@@ -166,14 +167,14 @@ def _read_source(source: str, url: str) -> PageResponse:
         ) from None
 
 
-def _page_lines(found: ExtractedPage) -> Iterator[str]:
-    yield to_line(found.url) or "standard input"
-    data = {**as_data(found), "judged": "no: " + REASONS[found.reason] if found.reason else "yes"}
+def _page_lines(found: dict[str, Any]) -> Iterator[str]:
+    yield to_line(found["url"]) or "standard input"
+    data = {**found, "judged": "yes" if found["judged"] else "no: " + REASONS[found["reason"]]}
     yield format_data(data, "url", "text", "main", "lines", indent="  ")
-    for one in found.lines:
-        pages = f" (on {one.pages:,} pages)" if one.pages else ""
-        is_marked = one.role != LineRole.BOILERPLATE.value  # else the role says it of the whole line
-        parts = one.text if is_marked else (Part(part.text) for part in one.text)
-        yield f"{one.role:<{_WIDTH}}  {' '.join(format_parts(parts).split())}{pages}"
-    if not found.lines:
+    for one in found["lines"]:
+        pages = f" (on {one['pages']:,} pages)" if one["pages"] else ""
+        is_marked = one["role"] != LineRole.BOILERPLATE.value  # else the role says it of the whole line
+        parts = one["text"] if is_marked else (Part(part.text) for part in one["text"])
+        yield f"{one['role']:<{_WIDTH}}  {' '.join(format_parts(parts).split())}{pages}"
+    if not found["lines"]:
         yield "It shows no text."

@@ -63,7 +63,7 @@ def keep_command(arguments: argparse.Namespace, config: Config) -> int:
         if arguments.last:
             last = max((crawl.generation for crawl in CRAWLS.read(store)), default=0)
             dropped = list_dropped(store, Counter(), last, site=arguments.site) if last else ()
-            urls += [one.url for one in dropped if one.judged is None]
+            urls += [one["url"] for one in dropped if one["judged"] is None]
         urls = list(dict.fromkeys(urls))
         if arguments.remove:
             return _remove_verdicts(arguments, store, urls)

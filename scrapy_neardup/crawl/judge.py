@@ -229,7 +229,7 @@ class Judge:
 
 
 class LocalJudgement:
-    """A ``PageJudgement`` on this machine; ``RemoteJudgement`` is one on a server."""
+    """One page from its first check until its verdict, on this machine; ``RemoteJudgement`` asks a server."""
 
     def __init__(self, detector: Detector) -> None:
         self._given_up: list[Reservation] = []

@@ -1,7 +1,4 @@
-"""Findings on a page, a pair or a state, as frozen dataclasses that commands print.
-
-``as_data`` makes JSON of them, so the order of their fields is the order in ``--json``.
-"""
+"""Findings on a page, a pair or a state, as plain data that commands print with ``--json`` in its order."""
 
 from __future__ import annotations
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from scrapy_neardup.errors import AnyReason, ExtractionError, LexiconNeeded
+from scrapy_neardup.errors import ExtractionError, LexiconNeeded
 from scrapy_neardup.inspect.sources import fingerprint_page
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
@@ -21,55 +22,15 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters
 
 
-@dataclass(frozen=True, slots=True)
-class ExtractedLine:
-    """A line, its role, and its text with marked boilerplate. A line of boilerplate only has that role itself.
-
-    ``pages``: the least number of pages that have one of its boilerplate sentences.
-    """
-
-    role: str
-    text: tuple[Part, ...]
-    pages: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class ExtractedPage:
-    """A page, how it was read, and its lines.
+def inspect_extraction(
+    served: PageResponse, method: Method, config: Config, store: PageStore | None, why_no_store: str = ""
+) -> dict[str, Any]:
+    """Read a page as a crawl would now, and return how it was read, and its lines. The state is only read.
 
     ``letters`` counts letters and digits of its text, ``quoted_letters`` those in quotes, ``own_letters`` the rest
     without boilerplate (None: unknown). ``reason``: why the page cannot be judged. ``pages_of_site``: pages of its site
-    that the state has counted, 256 at most.
-    """
-
-    url: str
-    title: str
-    headline: str
-    keywords: tuple[str, ...]
-    description: str
-    canonical: str | None
-    site: str | None
-    reader: str
-    why: str
-    judged: bool
-    reason: AnyReason | None
-    letters: int
-    own_letters: int | None
-    quoted_letters: int
-    store: str | None
-    why_no_store: str | None
-    pages_of_site: int | None
-    text: str
-    main: str
-    lines: tuple[ExtractedLine, ...]
-
-
-def inspect_extraction(
-    served: PageResponse, method: Method, config: Config, store: PageStore | None, why_no_store: str = ""
-) -> ExtractedPage:
-    """Read a page as a crawl would now. The state is only read, for its boilerplate.
-
-    Raises ExtractionError if the response has no page, or a larger one than the limits allow.
+    that the state has counted, 256 at most. Raises ExtractionError if the response has no page, or a larger one than
+    the limits allow.
     """
     method = method.with_hashes(store.hashes) if store else method
     found = _read(served, config)
@@ -83,28 +44,28 @@ def inspect_extraction(
         reason = error.reason
     simplified = method.parameters.simplified
     count_pages = _boilerplate_counts(fingerprint, page.site, method, store)
-    return ExtractedPage(
-        url=page.url,
-        title=page.title,
-        headline=page.headline,
-        keywords=page.keywords,
-        description=page.description,
-        canonical=page.canonical or None,
-        site=page.site or None,
-        reader=page.reader,
-        why=found.explain(),
-        judged=not reason,
-        reason=reason or None,
-        letters=len(own_letters(page.text, simplified=simplified)),
-        own_letters=fingerprint.own if fingerprint else None,
-        quoted_letters=fingerprint.quoted if fingerprint else 0,
-        store=store.location if store else None,
-        why_no_store=why_no_store or None,
-        pages_of_site=store.on_site(page.site).pages() if store and page.site else 0 if store else None,
-        text=page.text,
-        main=page.main,
-        lines=tuple(_inspect_line(text, role, count_pages, simplified) for text, role in found.lines()),
-    )
+    return {
+        "url": page.url,
+        "title": page.title,
+        "headline": page.headline,
+        "keywords": page.keywords,
+        "description": page.description,
+        "canonical": page.canonical or None,
+        "site": page.site or None,
+        "reader": page.reader,
+        "why": found.explain(),
+        "judged": not reason,
+        "reason": reason or None,
+        "letters": len(own_letters(page.text, simplified=simplified)),
+        "own_letters": fingerprint.own if fingerprint else None,
+        "quoted_letters": fingerprint.quoted if fingerprint else 0,
+        "store": store.location if store else None,
+        "why_no_store": why_no_store or None,
+        "pages_of_site": store.on_site(page.site).pages() if store and page.site else 0 if store else None,
+        "text": page.text,
+        "main": page.main,
+        "lines": [_inspect_line(text, role, count_pages, simplified) for text, role in found.lines()],
+    }
 
 
 def _read(served: PageResponse, config: Config) -> Reading:
@@ -118,20 +79,24 @@ def _read(served: PageResponse, config: Config) -> Reading:
     return analyse(html, served.url, max_html=config.max_html, extractor=config.make_extractor())
 
 
-def _inspect_line(text: str, role: LineRole, count_pages: Callable[[str], int], simplified: bool) -> ExtractedLine:
-    """Mark the boilerplate of a line. ``count_pages``: see ``_boilerplate_counts``."""
+def _inspect_line(text: str, role: LineRole, count_pages: Callable[[str], int], simplified: bool) -> dict[str, Any]:
+    """Return a line, its role, and its text with marked boilerplate. A line of nothing else has that role itself.
+
+    ``pages``: the least number of pages that have one of its boilerplate sentences. ``count_pages``: see
+    ``_boilerplate_counts``.
+    """
     if role not in (LineRole.ARTICLE, LineRole.PROSE, LineRole.UNSEEN):
-        return ExtractedLine(role.value, (Part(text),), None)
+        return {"role": role.value, "text": [Part(text)], "pages": None}
     pages = list[int]()
 
     def mark(sentence: str) -> Mark:
         pages.append(count_pages(sentence))
         return Mark.BOILERPLATE if pages[-1] else Mark.NONE
 
-    parts = tuple(mark_sentences(text, mark, simplified=simplified))
+    parts = list(mark_sentences(text, mark, simplified=simplified))
     has_own = any(own_letters(part.text) for part in parts if part.mark is Mark.NONE)
     role = role if has_own else LineRole.BOILERPLATE
-    return ExtractedLine(role.value, parts, min(filter(None, pages), default=None))
+    return {"role": role.value, "text": parts, "pages": min(filter(None, pages), default=None)}
 
 
 def _boilerplate_counts(

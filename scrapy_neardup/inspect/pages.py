@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from scrapy_neardup.inspect import kind_and_title, utc_time
 from scrapy_neardup.judge.drops import Drop
@@ -17,65 +17,16 @@ from scrapy_neardup.state.pages import PageStore, representative_of
 from scrapy_neardup.state.record import Record
 
 
-@dataclass(frozen=True, slots=True)
-class RelatedPage:
-    """Another page of the state. Copies have a similarity and a kind. ``judged``: the manual verdict."""
-
-    url: str
-    title: str | None
-    first_seen: str | None
-    similarity: float | None
-    kind: str | None
-    judged: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class NearMiss:
-    """The page that a page was nearly a copy of when it was judged, and why it passed."""
-
-    url: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class StatePage:
-    """A page of the state, with the verdict of crawl time on its last version.
+def inspect_pages(
+    store: PageStore, records: Sequence[Record], limit: int = 20, watch: Watch = unwatched
+) -> list[dict[str, Any]]:
+    """Describe pages of the state, with the verdict of crawl time on their last version. Reads all records once.
 
     ``original``: the original of a copy; for an original, the better page that superseded it. ``like``: the earlier
     page of an excerpt, or of a page with the same title. ``delivered``: whether its item came through. ``judged``: the
-    manual verdict. ``group``: the newest of the ``group_size`` pages. ``near_miss``: why an original passed.
+    manual verdict. ``group``: the newest ``limit`` of the ``group_size`` pages (0: all). ``near_miss``: the page that
+    an original was nearly a copy of, and why it passed.
     """
-
-    url: str
-    found: bool
-    verdict: Kind
-    kind: str | None
-    first_seen: str | None
-    last_seen: str | None
-    original: RelatedPage | None
-    original_is_gone: bool
-    superseded: bool
-    like: RelatedPage | None
-    similarity: float | None
-    containment: float | None
-    title: str | None
-    characters: int | None
-    shared: tuple[str, ...]
-    evidence: bool
-    variant: bool
-    delivered: bool
-    judged: dict[str, str | None] | None
-    similar_id: str | None
-    group_size: int
-    group: tuple[RelatedPage, ...]
-    near_miss: NearMiss | None
-    sealed: bool
-
-
-def inspect_pages(
-    store: PageStore, records: Sequence[Record], limit: int = 20, watch: Watch = unwatched
-) -> list[StatePage]:
-    """Describe pages of the state, with the newest ``limit`` pages of each group (0: all). Reads all records once."""
     newest: dict[int, deque[int]] = {one.original: deque(maxlen=limit or None) for one in records if one.similarity > 0}
     sizes: Counter[int] = Counter()
     if newest:
@@ -86,7 +37,7 @@ def inspect_pages(
     return [_inspect(store, one, sizes[one.original] or 1, newest.get(one.original, deque())) for one in records]
 
 
-def _inspect(store: PageStore, record: Record, size: int, newest: deque[int]) -> StatePage:
+def _inspect(store: PageStore, record: Record, size: int, newest: deque[int]) -> dict[str, Any]:
     evidence, given = store.evidence(record.id), find_manual_verdict(store, record.url)
     kind, title = kind_and_title(evidence)
     standing, is_copy = representative_of(store, record), record.original != record.id
@@ -94,79 +45,62 @@ def _inspect(store: PageStore, record: Record, size: int, newest: deque[int]) ->
     like = store.record(evidence.like) if evidence and evidence.like else None
     verdict = Kind.UNIQUE if record.is_original else Kind.UNJUDGED
     if is_copy:
-        verdict = Kind.BETTER if record.leads else Kind.DUPLICATE
-    return StatePage(
-        url=record.url,
-        found=True,
-        verdict=verdict,
-        kind=kind,
-        first_seen=utc_time(record.first_seen),
-        last_seen=utc_time(store.last_seen(record.url)),
-        original=_related(store, original) if original else None,
-        original_is_gone=is_copy and standing is None,
-        superseded=original is not None and (record.leads or not is_copy),
-        like=_related(store, like) if like else None,
-        similarity=(evidence and evidence.similarity) or (round(record.similarity, 4) if is_copy else None) or None,
-        containment=(evidence.containment or None) if evidence else None,
-        title=title,
-        characters=evidence.letters if evidence else None,
-        shared=evidence.shared if evidence else (),
-        evidence=evidence is not None,
-        variant=record.is_variant,
-        delivered=not is_copy or record.delivered,
-        judged={"said": given.kind.value, "other": given.other or None, "when": utc_time(given.when)}
-        if given
-        else None,
-        similar_id=f"{record.original:016x}" if verdict is not Kind.UNJUDGED else None,
-        group_size=size,
-        group=tuple(_related(store, member) for id in reversed(newest) if (member := store.record(id))),
-        near_miss=inspect_near_miss(store, record),
-        sealed=not store.is_pending(record.id),
-    )
+        verdict = Kind.BETTER if record.has_led else Kind.DUPLICATE
+    manual = given and {"said": given.kind.value, "other": given.other or None, "when": utc_time(given.when)}
+    return {
+        "url": record.url,
+        "found": True,
+        "verdict": verdict,
+        "kind": kind,
+        "first_seen": utc_time(record.first_seen),
+        "last_seen": utc_time(store.last_seen(record.url)),
+        "original": _related(store, original) if original else None,
+        "original_is_gone": is_copy and standing is None,
+        "superseded": original is not None and (record.has_led or not is_copy),
+        "like": _related(store, like) if like else None,
+        "similarity": (evidence and evidence.similarity) or (round(record.similarity, 4) if is_copy else None) or None,
+        "containment": (evidence.containment or None) if evidence else None,
+        "title": title,
+        "characters": evidence.letters if evidence else None,
+        "shared": evidence.shared if evidence else (),
+        "evidence": evidence is not None,
+        "variant": record.is_variant,
+        "delivered": not is_copy or record.delivered,
+        "judged": manual,
+        "similar_id": f"{record.original:016x}" if verdict is not Kind.UNJUDGED else None,
+        "group_size": size,
+        "group": [_related(store, member) for id in reversed(newest) if (member := store.record(id))],
+        "near_miss": inspect_near_miss(store, record),
+        "sealed": not store.is_pending(record.id),
+    }
 
 
-def inspect_near_miss(store: PageStore, record: Record) -> NearMiss | None:
-    """Return the page that a page of the state was nearly a copy of; None without one."""
+def inspect_near_miss(store: PageStore, record: Record) -> dict[str, str] | None:
+    """Return the page that a page of the state was nearly a copy of, and why it passed; None without one."""
     evidence = store.evidence(record.id)
-    return NearMiss(evidence.near_miss, evidence.near_why) if evidence and evidence.near_miss else None
+    return {"url": evidence.near_miss, "why": evidence.near_why} if evidence and evidence.near_miss else None
 
 
-def _related(store: PageStore, record: Record) -> RelatedPage:
+def _related(store: PageStore, record: Record) -> dict[str, Any]:
+    """Return another page of the state. Copies have a similarity and a kind. ``judged``: the manual verdict."""
     evidence, verdict = store.evidence(record.id), find_manual_verdict(store, record.url)
     (kind, title), is_copy = kind_and_title(evidence), record.original != record.id
-    return RelatedPage(
-        url=record.url,
-        title=title,
-        first_seen=utc_time(record.first_seen),
-        similarity=round((evidence and evidence.similarity) or record.similarity, 4) if is_copy else None,
-        kind=kind if is_copy else None,
-        judged=verdict.kind.value if verdict else None,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Dropped:
-    """A dropped page as the state knows it now: its original, and the crawl that dropped it.
-
-    ``original``: None if it was forgotten. ``judged``: the manual verdict.
-    """
-
-    url: str
-    title: str | None
-    original: str | None
-    kind: str | None
-    similarity: float
-    when: str | None
-    crawl: str | None
-    begun: str | None
-    judged: str | None
+    return {
+        "url": record.url,
+        "title": title,
+        "first_seen": utc_time(record.first_seen),
+        "similarity": round((evidence and evidence.similarity) or record.similarity, 4) if is_copy else None,
+        "kind": kind if is_copy else None,
+        "judged": verdict.kind.value if verdict else None,
+    }
 
 
 def list_dropped(
     store: PageStore, unlisted: Counter[str], generation: int = 0, since: float = 0.0, site: str | None = None
-) -> Iterator[Dropped]:
-    """Yield the drops since a time, of one crawl or of all (0), of one host or of all.
+) -> Iterator[dict[str, Any]]:
+    """Yield the drops since a time, of one crawl or of all (0), of one host or of all, as the state knows them now.
 
+    ``original``: None if it was forgotten. ``crawl``: the one that dropped the page. ``judged``: the manual verdict.
     ``unlisted`` counts drops that need no look: pages that were forgotten or rolled back, and pages that a person kept
     and that came again. Raises StoreDamaged.
     """
@@ -183,17 +117,17 @@ def list_dropped(
         if given is not None and given.kind is ManualKind.KEEP and record.original == record.id > drop.id:
             unlisted["kept by hand and delivered since"] += 1
             continue
-        yield Dropped(
-            url=record.url,
-            title=kind_and_title(store.evidence(record.id))[1],
-            original=original.url if original else None,
-            kind=drop.likeness or None,
-            similarity=round(drop.similarity, 4),
-            when=utc_time(drop.id / 1e9),
-            crawl=crawls.get(drop.generation),
-            begun=utc_time(drop.generation / 1e9),
-            judged=given.kind.value if given else None,
-        )
+        yield {
+            "url": record.url,
+            "title": kind_and_title(store.evidence(record.id))[1],
+            "original": original.url if original else None,
+            "kind": drop.likeness or None,
+            "similarity": round(drop.similarity, 4),
+            "when": utc_time(drop.id / 1e9),
+            "crawl": crawls.get(drop.generation),
+            "begun": utc_time(drop.generation / 1e9),
+            "judged": given.kind.value if given else None,
+        }
 
 
 def originals_of(store: PageStore, records: Sequence[Record]) -> list[Record | None]:

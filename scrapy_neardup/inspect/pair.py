@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass
 from typing import Any
 
 from scrapy_neardup.errors import REASONS, AnyReason
-from scrapy_neardup.inspect.pages import NearMiss, inspect_near_miss
+from scrapy_neardup.inspect.pages import inspect_near_miss
 from scrapy_neardup.inspect.sources import Side, fingerprint_page
 from scrapy_neardup.judge.matching import candidates, filed_fingerprint, may_decide
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Verdict
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters, sentence_letters
+from scrapy_neardup.text.marking import Mark, mark_sentences, own_letters, sentence_letters
 
 #: More sentences than a sketch holds.
 _ALL = 1_000_000
@@ -24,64 +23,14 @@ _NO_COPY = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PairComparison:
-    """The comparison of two pages that can be judged.
-
-    ``features`` have name, value, weight, meaning, and ``adds``: what they add to the score. Without a score the
-    method has only a similarity. ``keys``: of B's keys, those ``shared`` with A, all ``of`` them, and the ``common``
-    ones, which too many pages have to count.
-    """
-
-    similarity: float
-    containment: float
-    certain: bool
-    features: tuple[dict[str, Any], ...] | None
-    score: float | None
-    needed: float | None
-    decision: str
-    keys: dict[str, int]
-    compared_in_a_crawl: bool
-
-
-@dataclass(frozen=True, slots=True)
-class PairSide:
-    """One of two pages, with its text if that is known."""
-
-    name: str
-    title: str | None
-    text: tuple[Part, ...] | None
-
-
-@dataclass(frozen=True, slots=True)
-class KnownPair:
-    """The verdict on B, judged against A. ``action``: a crawl does this with B.
-
-    ``comparison`` is None if one of the pages cannot be judged. ``near_miss``: why a crawl let B pass, if it was nearly
-    a copy of A.
-    """
-
-    verdict: Kind
-    kind: str | None
-    reason: str | None
-    sentence: str
-    action: str
-    method: str
-    parameters: dict[str, Any]
-    comparison: PairComparison | None
-    near_miss: NearMiss | None
-    a: PairSide
-    b: PairSide
-    store: str | None
-    why_no_store: str | None
-
-
 def inspect_pair(
     method: Method, config: Config, a: Side, b: Side, store: PageStore | None, why_no_store: str = ""
-) -> KnownPair:
+) -> dict[str, Any]:
     """Judge ``b`` as a crawl that has seen ``a``. The state knows boilerplate and common keys.
 
-    Raises LexiconNeeded if the method cannot read one of the pages.
+    ``action``: a crawl does this with B. ``comparison``: see ``_describe_comparison``; None if a page cannot be judged.
+    ``near_miss``: why a crawl let B pass, if it was nearly a copy of A. Raises LexiconNeeded if the method cannot read
+    one of the pages.
     """
     method = method.with_hashes(store.hashes) if store else method
     old, old_reason = _fingerprint(method, a, config.min_letters, store)
@@ -100,23 +49,23 @@ def inspect_pair(
             if reason or fingerprint is None
         )
         sentence = f"{verdict.headline}. {why} An unjudged page is no copy and has no copies."
-    drops = shown is not None and shown.compared_in_a_crawl
+    drops = shown is not None and shown["compared_in_a_crawl"]
     near_miss = inspect_near_miss(store, b.record) if store and b.record else None
-    return KnownPair(
-        verdict=verdict.kind,
-        kind=verdict.kind_of_likeness,
-        reason=verdict.reason or None,
-        sentence=sentence,
-        action=config.action(verdict if drops else Verdict(Kind.UNIQUE, "B")),
-        method=method.name,
-        parameters=method.parameters.as_data(),
-        comparison=shown,
-        near_miss=near_miss if near_miss and a.record and near_miss.url == a.record.url else None,
-        a=_inspect_side(method, a, old, b, new),
-        b=_inspect_side(method, b, new, a, old),
-        store=store.location if store else None,
-        why_no_store=why_no_store or None,
-    )
+    return {
+        "verdict": verdict.kind,
+        "kind": verdict.kind_of_likeness,
+        "reason": verdict.reason or None,
+        "sentence": sentence,
+        "action": config.action(verdict if drops else Verdict(Kind.UNIQUE, "B")),
+        "method": method.name,
+        "parameters": method.parameters.as_data(),
+        "comparison": shown,
+        "near_miss": near_miss if near_miss and a.record and near_miss["url"] == a.record.url else None,
+        "a": _inspect_side(method, a, old, b, new),
+        "b": _inspect_side(method, b, new, a, old),
+        "store": store.location if store else None,
+        "why_no_store": why_no_store or None,
+    }
 
 
 def _fingerprint(
@@ -134,7 +83,12 @@ def _fingerprint(
 
 def _describe_comparison(
     method: Method, a: Side, old: Fingerprint, b: Side, new: Fingerprint, common: Set[int], comparison: Comparison
-) -> PairComparison:
+) -> dict[str, Any]:
+    """Return the comparison of two pages that can be judged.
+
+    ``adds``: what a feature adds to the score. Without a score the method has only a similarity. ``keys``: of B's keys,
+    those ``shared`` with A, all ``of`` them, and the ``common`` ones, which too many pages have to count.
+    """
     explanation = method.explain(new, old.sketch, common)
     features = [
         {
@@ -148,17 +102,17 @@ def _describe_comparison(
     ]
     shared = len((set(new.keys) & set(old.keys)) - common)
     names_a = a.record is not None and b.page is not None and b.page.canonical == a.record.url
-    return PairComparison(
-        similarity=round(comparison.similarity, 4),
-        containment=round(comparison.containment, 4),
-        certain=comparison.certain,
-        features=tuple(features) if explanation else None,
-        score=round(explanation.score, 4) if explanation else None,
-        needed=explanation.needed if explanation else None,
-        decision=method.decision(new, old.sketch, common),
-        keys={"shared": shared, "of": len(new.keys), "common": len(common)},
-        compared_in_a_crawl=(shared > 0 or names_a) and (a.record is None or may_decide(a.record, comparison)),
-    )
+    return {
+        "similarity": round(comparison.similarity, 4),
+        "containment": round(comparison.containment, 4),
+        "certain": comparison.certain,
+        "features": features if explanation else None,
+        "score": round(explanation.score, 4) if explanation else None,
+        "needed": explanation.needed if explanation else None,
+        "decision": method.decision(new, old.sketch, common),
+        "keys": {"shared": shared, "of": len(new.keys), "common": len(common)},
+        "compared_in_a_crawl": (shared > 0 or names_a) and (a.record is None or may_decide(a.record, comparison)),
+    }
 
 
 def _make_verdict(comparison: Comparison, also_copies: Set[Likeness]) -> Verdict:
@@ -177,11 +131,11 @@ def _describe(verdict: Verdict, comparison: Comparison) -> str:
 
 def _inspect_side(
     method: Method, side: Side, own: Fingerprint | None, other: Side, others: Fingerprint | None
-) -> PairSide:
-    """Mark boilerplate in the text of a side, and the sentences that the other side has too."""
+) -> dict[str, Any]:
+    """Return a side with its text if that is known. Mark boilerplate, and sentences that the other side has too."""
     page, simplified = side.page, method.parameters.simplified
     if page is None:
-        return PairSide(side.name, None, None)
+        return {"name": side.name, "title": None, "text": None}
     shared: Set[str] = frozenset()
     if other.page is not None:
         shared = sentence_letters(other.page.text, simplified=simplified)
@@ -195,4 +149,5 @@ def _inspect_side(
             return Mark.BOILERPLATE
         return Mark.SHARED if sentence in shared else Mark.NONE
 
-    return PairSide(side.name, page.title, tuple(mark_sentences(page.text, mark, simplified=simplified)))
+    text = list(mark_sentences(page.text, mark, simplified=simplified))
+    return {"name": side.name, "title": page.title, "text": text}

@@ -10,7 +10,14 @@ from functools import cached_property
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.in_flight import InFlight, Reservation
 from scrapy_neardup.judge.manual_verdicts import ManualKind, find_manual_verdict, may_have_manual_verdicts
-from scrapy_neardup.judge.matching import SearchResult, SimilarPage, search, without_overused_keys
+from scrapy_neardup.judge.matching import (
+    Candidates,
+    SearchResult,
+    SimilarPage,
+    candidates,
+    search,
+    without_overused_keys,
+)
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, Verdict
@@ -134,17 +141,20 @@ class Context:
     # Earlier pages.
 
     @cached_property
-    def search_result(self) -> SearchResult:
-        """The most similar earlier page, and the page's overused keys."""
-        page, also_copies = self.page, self.policy.also_copies
-        return search(self.method, self.store, page.url, self.fingerprint, page.canonical, self.delivered, also_copies)
+    def candidates(self) -> Candidates:
+        """The earlier pages that share keys with the page, and its overused keys."""
+        return candidates(self.method, self.store, self.fingerprint.keys)
 
-    @property
-    def filed_fingerprint(self) -> Fingerprint:
+    @cached_property
+    def search_result(self) -> SearchResult:
+        """The most similar earlier page."""
+        page, given = self.page, (self.delivered, self.policy.also_copies)
+        return search(self.method, self.store, page.url, self.fingerprint, self.candidates, page.canonical, *given)
+
+    def filed_fingerprint(self, *, in_form: bool) -> Fingerprint:
         """The fingerprint that is filed: without overused keys, and with the mark ``in_form``."""
-        found = self.search_result
-        filed = without_overused_keys(self.fingerprint, found.overused_keys)
-        return replace(filed, in_form=True) if found.in_form else filed
+        filed = without_overused_keys(self.fingerprint, self.candidates.overused_keys)
+        return replace(filed, in_form=True) if in_form else filed
 
     def counts_as_copy(self, comparison: Comparison) -> bool:
         """Whether a comparison makes the page a copy, by the method or because its kind counts as one (``Policy``)."""
@@ -157,7 +167,7 @@ class Context:
         comparison, sketch = similar.comparison, similar.compared.sketch
         shared = self.method.shared(self.page, sketch) if self.page.text and sketch else ()
         return match_with(
-            similar.original, similarity=comparison.similarity, containment=comparison.containment, shared=shared
+            similar.leader, similarity=comparison.similarity, containment=comparison.containment, shared=shared
         )
 
     def verdict(

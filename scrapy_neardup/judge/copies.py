@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from scrapy_neardup.judge.context import Context
 from scrapy_neardup.judge.drops import drop_row
-from scrapy_neardup.judge.groups import Role, add_evidence
+from scrapy_neardup.judge.groups import add_evidence
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.matching import SimilarPage
 from scrapy_neardup.kv.base import Row
@@ -56,7 +56,7 @@ def _add_near_miss(context: Context, evidence: Evidence) -> Evidence:
     if near is None or context.person_says_keep:
         return evidence
     comparison, old = near.comparison, near.compared
-    decision = context.method.decision(context.fingerprint, old.sketch, context.search_result.overused_keys)
+    decision = context.method.decision(context.fingerprint, old.sketch, context.candidates.overused_keys)
     why = f"similarity {comparison.similarity:.4f}, containment {comparison.containment:.4f}: {decision}"
     return replace(evidence, near_miss=old.url, near_why=why)
 
@@ -96,19 +96,20 @@ def count_sentences(
         store.note(fingerprint.sentences, site, everywhere=everywhere, page=store.hashes.short(f"page {url}"))
 
 
-def judge_as_copy(context: Context, nearest: SimilarPage, role: Role = Role.COPY, *, by_hand: bool = False) -> Ruling:
-    """Rule on a copy of ``nearest.original``: it is dropped, passes by the policy, or passes for its role.
+def judge_as_copy(context: Context, nearest: SimilarPage, kind: Kind, *, by_hand: bool = False) -> Ruling:
+    """Rule on a copy of ``nearest.leader``: it leads the group from now on, is dropped, or passes by the policy.
 
-    A copy that differs much from its original is filed as a variant; others are found through the original.
-    ``by_hand``: a manual verdict makes it a copy.
+    A copy that differs much from its original is filed as a variant; others are found through the original. ``kind``:
+    as of ``groups.kind_of_copy``, but not unique. ``by_hand``: a manual verdict makes it a copy.
     """
-    known, page, store, group = context.known, context.page, context.store, nearest.original.group
-    if role.leads and (leader := context.first(context.in_flight.under(group))) is not None:
+    known, page, store, group = context.known, context.page, context.store, nearest.leader.group
+    leads = kind is not Kind.DUPLICATE
+    if leads and (leader := context.first(context.in_flight.under(group))) is not None:
         return Blocked(leader)  # two pages in flight must not lead one group
     match, likeness = context.match(nearest), nearest.comparison.likeness
     verdict = context.verdict(Kind.DUPLICATE, match=match, likeness=likeness, by_hand=by_hand)
-    passes = role is not Role.COPY or context.policy.passes(verdict)
-    pages = (*representative_and_original(store, nearest.original), nearest.compared)
+    passes = leads or context.policy.passes(verdict)
+    pages = (*representative_and_original(store, nearest.leader), nearest.compared)
     copied_from = tuple({one.id: one for one in pages}.values())
     mark = 0 if passes or by_hand or not page.text else drop_mark(context, likeness)
     # The record of a delivered page stays: its text may come back, and other pages may be copies of it.
@@ -117,9 +118,10 @@ def judge_as_copy(context: Context, nearest: SimilarPage, role: Role = Role.COPY
         renewed = replace(known, dropped=mark) if mark and not known.is_delivered else known
         ruled = keep_record(context, known, verdict, copied_from, renewed)
         return replace(ruled, was_delivered=known.is_delivered)
-    filed, differs = context.filed_fingerprint, match.similarity < context.method.variant_below
+    filed = context.filed_fingerprint(in_form=not by_hand and context.search_result.in_form)
+    differs = match.similarity < context.method.variant_below
     is_variant = differs and (by_hand or nearest.compared.is_original)
-    keys = (*filed.keys, group) if role.leads else filed.keys if is_variant else ()
+    keys = (*filed.keys, group) if leads else filed.keys if is_variant else ()
     record = Record(
         store.new_id(),
         page.url,
@@ -131,10 +133,10 @@ def judge_as_copy(context: Context, nearest: SimilarPage, role: Role = Role.COPY
         dropped=mark,
         body=page.body if passes else 0,
     )
-    if role is Role.COPY:
+    if kind is Kind.DUPLICATE:
         verdict = replace(verdict, id=record.id)
-    elif role is Role.BETTER:
-        verdict = context.verdict(Kind.BETTER, record.id, match, likeness=likeness, group=group)
+    elif kind is Kind.BETTER:
+        verdict = context.verdict(kind, record.id, match, likeness=likeness, group=group)
     else:
         verdict = context.verdict(context.kind_of_update, record.id, context.previous or match, group=group)
     if passes:

@@ -37,7 +37,7 @@ class Detector(CrawlContext):
     drift further than one step.
 
     A copy that passes by the policy is reserved like any other page. A copy that is better than the page that leads its
-    group passes and leads from then on: see ``groups.Role``.
+    group passes and leads from then on: see ``groups.kind_of_copy``.
     """
 
     def __init__(

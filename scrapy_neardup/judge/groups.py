@@ -2,20 +2,20 @@
 
 The first page of a group keeps its record when another page leads the group, and a better page must be a copy of the
 first one. So a chain of better pages does not drift. A new version of a delivered page passes even if a page that came
-after the delivered version has the same text. So nobody can stop the updates of an article by publishing a copy.
+after the delivered version has the same text. So nobody can stop the updates of an article by publishing a copy. A new
+version of a superseded page is an original of its own: its copies are known if the better page is rolled back.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import Enum
 from functools import lru_cache
 from urllib.parse import urlsplit
 
 from scrapy_neardup.judge.context import Context
 from scrapy_neardup.judge.matching import SimilarPage, is_older
 from scrapy_neardup.judge.policy import CANONICAL, LONGEST, KeepPolicy
-from scrapy_neardup.model import Comparison, Page
+from scrapy_neardup.model import Comparison, Kind, Page
 from scrapy_neardup.page.reading import EXTRACTOR
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.boilerplate import publisher
@@ -33,50 +33,35 @@ _MUCH_LONGER = 1.25
 _NEARLY_ALL = 0.9
 
 
-class Role(Enum):
-    """The place of a copy in its group."""
+def kind_of_copy(context: Context, nearest: SimilarPage) -> Kind:
+    """The verdict on a copy of a page; ``nearest.leader`` leads its group now.
 
-    #: Nothing but a copy.
-    COPY = "copy"
-    #: It is better than the page that leads the group, and leads from now on.
-    BETTER = "better"
-    #: A new version of the page that leads the group.
-    LEADING = "leading"
-    #: A new version of a delivered page, in a group that a better page leads. It passes, but does not lead.
-    FOLLOWS = "follows"
-    #: It passes as an original. It is a new version of a page that was delivered before the similar page; or the
-    #: longest is preferred, and it is a much longer page of another publisher.
-    ORIGINAL = "original"
-
-    @property
-    def leads(self) -> bool:
-        """Whether it leads the group from now on."""
-        return self in (Role.BETTER, Role.LEADING)
-
-
-def find_role(context: Context, nearest: SimilarPage) -> Role:
-    """The place of a copy of a page; ``nearest.original`` leads its group now."""
-    known, leader = context.known, nearest.original
-    if known is not None and known.leads and known.original == leader.group:
+    * ``BETTER`` than the leader: it passes, and leads from now on.
+    * ``UPDATED``: a new version of the leader. It passes and goes on leading.
+    * ``UNIQUE``: it passes as an original. It is a new version of a page that was delivered before the similar page, or
+      that led the group once; or the longest is preferred, and it is a much longer page of another publisher.
+    * ``DUPLICATE``: nothing but a copy.
+    """
+    known, leader = context.known, nearest.leader
+    has_led = known is not None and known.has_led and known.original == leader.group
+    if known is not None and has_led:
         newest = newest_replacement(context.store, leader.group)
         if newest is not None and newest.url == known.url:
-            return Role.LEADING
-    if (preferred := _preferred_role(context, nearest)) is not None:
+            return Kind.UPDATED
+    if (preferred := _preferred_kind(context, nearest)) is not None:
         return preferred
     if known is None or not known.is_delivered:
-        return Role.COPY
-    if leader.leads:
-        return Role.FOLLOWS
-    return Role.COPY if is_older(nearest.compared, known) else Role.ORIGINAL
+        return Kind.DUPLICATE
+    return Kind.DUPLICATE if is_older(nearest.compared, known) and not has_led else Kind.UNIQUE
 
 
-def _preferred_role(context: Context, nearest: SimilarPage) -> Role | None:
-    """The place of a page that is better than the page that leads, or too long to be dropped for it; else None.
+def _preferred_kind(context: Context, nearest: SimilarPage) -> Kind | None:
+    """The verdict on a page that is better than the page that leads, or too long to be dropped for it; else None.
 
     A stranger must not replace an article by a part of it, or by the article with spam. So the better page holds
     nearly all of the page that it supersedes, unless the user named its host.
     """
-    policy, leader = context.policy.keep_policy, nearest.original
+    policy, leader = context.policy.keep_policy, nearest.leader
     if context.policy.prefers_first:
         return None
     first = context.store.record(leader.group)
@@ -87,13 +72,12 @@ def _preferred_role(context: Context, nearest: SimilarPage) -> Role | None:
     for one in {first.id: first, leader.id: leader}.values():
         comparison = nearest.comparison
         if one.id != nearest.compared.id:
-            overused_keys = context.search_result.overused_keys
-            comparison = context.method.compare(context.fingerprint, one.sketch, overused_keys)
+            comparison = context.method.compare(context.fingerprint, one.sketch, context.candidates.overused_keys)
             if one.id == first.id and not context.counts_as_copy(comparison):
                 return None
         if isinstance(policy, str) and not _holds_nearly_all(context, one, comparison):
             return None
-    return Role.ORIGINAL if policy == LONGEST and _is_much_longer_stranger(context, first) else Role.BETTER
+    return Kind.UNIQUE if policy == LONGEST and _is_much_longer_stranger(context, first) else Kind.BETTER
 
 
 # Which of two copies is better.

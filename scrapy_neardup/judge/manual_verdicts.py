@@ -95,7 +95,7 @@ def original_at(store: PageStore, url: str, except_url: str) -> Record | None:
     """
     record = store.find(url)
     original = representative_of(store, record, except_url) if record is not None else None
-    return original if original is not None and (original.is_original or original.leads) else None
+    return original if original is not None and (original.is_original or original.has_led) else None
 
 
 def compare_by_hand(method: Method, fingerprint: Fingerprint, original: Record, overused_keys: Set[int]) -> Comparison:

@@ -26,23 +26,19 @@ class Candidates(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SimilarPage:
-    """An earlier page that is like the judged one: ``compared``, and the page that represents its group now.
-
-    ``original``: that representative, often ``compared`` itself.
-    """
+    """An earlier page that is like the judged one, and the page that leads its group now: often the same."""
 
     comparison: Comparison
-    original: Record
+    leader: Record
     compared: Record
 
 
 class SearchResult(NamedTuple):
-    """The page's overused keys, and the most similar earlier page; ``in_form`` is as in ``Comparison``.
+    """The most similar earlier page; ``in_form`` is as in ``Comparison``.
 
     ``near_miss``: the most similar earlier page that this one is no copy of, if it nearly is one.
     """
 
-    overused_keys: frozenset[int]
     nearest: SimilarPage | None
     in_form: bool
     near_miss: SimilarPage | None
@@ -82,7 +78,7 @@ def without_overused_keys(fingerprint: Fingerprint, overused_keys: Set[int]) -> 
 
 def may_decide(earlier: Record, comparison: Comparison) -> bool:
     """Whether an earlier page may decide: an original or better page always, a variant only if it is ``certain``."""
-    return earlier.is_original or comparison.certain or earlier.leads
+    return earlier.is_original or comparison.certain or earlier.has_led
 
 
 def is_older(earlier: Record, delivered: Record) -> bool:
@@ -104,19 +100,20 @@ def search(
     store: PageStore,
     url: str,
     fingerprint: Fingerprint,
+    found: Candidates,
     canonical: str = "",
     delivered: Record | None = None,
     also_copies: Set[Likeness] = frozenset(),
 ) -> SearchResult:
     """Find the most similar earlier page: first a page that it copies, then a page that is similar in another way.
 
-    ``canonical`` proposes one more candidate. ``delivered`` is the delivered earlier version of the page: of the
-    pages that it copies, those that were there before that version come first. Pages of the same URL are never
-    compared. ``also_copies``: kinds that count as copies though the method does not call them so.
+    ``found``: the candidates; ``canonical`` proposes one more. ``delivered`` is the delivered earlier version of the
+    page: of the pages that it copies, those that were there before that version come first. Pages of the same URL are
+    never compared. ``also_copies``: kinds that count as copies though the method does not call them so.
     """
-    overused_keys, ids = candidates(method, store, fingerprint.keys)
+    overused_keys, ids = found
     if not ids and not canonical:
-        return SearchResult(overused_keys, None, False, None)
+        return SearchResult(None, False, None)
 
     def rank(comparison: Comparison, earlier: Record) -> tuple[bool | float, ...]:
         """The sort key of candidates, larger for a better match: first, that the page is a copy of it at all."""
@@ -126,6 +123,7 @@ def search(
             comparison.duplicate,
             is_copy,
             comparison.likeness is Likeness.EXCERPT,
+            earlier.has_led,  # not a new version of a page that it superseded
             comparison.similarity,
             comparison.containment,
             earlier.is_original or earlier.dropped > 0,  # a person may have chosen the group of another variant
@@ -147,21 +145,21 @@ def search(
         if (comparison.likeness is None and not comparison.duplicate) or not may_decide(earlier, comparison):
             continue
         if (ranked := rank(comparison, earlier)) > best:
-            original = representative_of(store, earlier, except_url=url)
-            if original is not None:
-                nearest, best = SimilarPage(comparison, original, earlier), ranked
+            leader = representative_of(store, earlier, except_url=url)
+            if leader is not None:
+                nearest, best = SimilarPage(comparison, leader, earlier), ranked
     if may_be_template and not fingerprint.in_form and nearest is not None and nearest.comparison.duplicate:
         # Of an unknown site: a lookalike under another title shows that common text may be a template.
         marked = replace(fingerprint, in_form=True)
-        return search(method, store, url, marked, canonical, delivered, also_copies)
-    return SearchResult(overused_keys, nearest, in_form, near_miss)
+        return search(method, store, url, marked, found, canonical, delivered, also_copies)
+    return SearchResult(nearest, in_form, near_miss)
 
 
 def _comparable(store: PageStore, url: str, ids: tuple[int, ...], canonical: str) -> Iterator[Record]:
     """The records of candidates that have a sketch, and of the page that the canonical link names."""
     named = store.find(canonical) if canonical else None
     if named is not None and not named.is_unjudged:
-        ids = (*ids, named.original, *([named.id] if named.leads else ()))
+        ids = (*ids, named.original, *([named.id] if named.has_led else ()))
     for record in store.records_of(tuple(dict.fromkeys(ids))):
         if record is not None and record.sketch and record.url != url:
             yield record

@@ -3,7 +3,7 @@
 A rule returns None if it does not apply; its docstring states when it applies. Otherwise it returns ``Ruled`` with the
 verdict, or ``Blocked`` if the verdict depends on a page in flight.
 
-``state/record.Record`` describes the words for a known page: delivered, unjudged, former, original, variant, leads.
+``state/record.Record`` describes the words for a known page: delivered, unjudged, former, original, variant, has led.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import replace
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.context import Context, match_with
 from scrapy_neardup.judge.copies import judge_as_copy, judge_returned_copy, keep_record, reserve
-from scrapy_neardup.judge.groups import Role, find_role
+from scrapy_neardup.judge.groups import kind_of_copy
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.manual_verdicts import ManualKind, compare_by_hand, original_at
 from scrapy_neardup.judge.matching import SimilarPage, may_decide
@@ -138,9 +138,8 @@ def judge_manual_copy(context: Context) -> Ruling | None:
     if original is None:
         in_flight = context.first(context.in_flight.under(manual.other))
         return Blocked(in_flight) if in_flight is not None else None
-    overused_keys = context.search_result.overused_keys
-    comparison = compare_by_hand(context.method, context.fingerprint, original, overused_keys)
-    return judge_as_copy(context, SimilarPage(comparison, original, original), by_hand=True)
+    comparison = compare_by_hand(context.method, context.fingerprint, original, context.candidates.overused_keys)
+    return judge_as_copy(context, SimilarPage(comparison, original, original), Kind.DUPLICATE, by_hand=True)
 
 
 def judge_little_text(context: Context) -> Ruling | None:
@@ -164,15 +163,15 @@ def _judge_similar(context: Context) -> Ruling | None:
     nearest = context.search_result.nearest
     if nearest is None or context.person_says_keep or not context.counts_as_copy(nearest.comparison):
         return None
-    role = find_role(context, nearest)
-    return pass_as_original(context) if role is Role.ORIGINAL else judge_as_copy(context, nearest, role)
+    kind = kind_of_copy(context, nearest)
+    return pass_as_original(context) if kind is Kind.UNIQUE else judge_as_copy(context, nearest, kind)
 
 
 def wait_for_original_in_flight(context: Context) -> Blocked | None:
     """The page is a copy of a page in flight."""
     if not context.in_flight or context.person_says_keep:
         return None
-    overused_keys = context.search_result.overused_keys
+    overused_keys = context.candidates.overused_keys
 
     def is_original(other: Reservation) -> bool:
         comparison = context.method.compare(context.fingerprint, other.record.sketch, overused_keys)
@@ -183,7 +182,7 @@ def wait_for_original_in_flight(context: Context) -> Blocked | None:
 
 
 def pass_as_original(context: Context) -> Ruled:
-    """No other rule applies, or the page is a copy that passes all the same (``Role.ORIGINAL``).
+    """No other rule applies, or the page is a copy that passes all the same (``groups.kind_of_copy``).
 
     It is a new original, or a new version of a page that was delivered.
     """
@@ -198,7 +197,7 @@ def pass_as_original(context: Context) -> Ruled:
         verdict = context.verdict(Kind.UNIQUE, id, context.match(nearest), likeness=likeness, by_hand=by_hand)
     else:
         verdict = context.verdict(Kind.UNIQUE, id)
-    filed = context.filed_fingerprint
+    filed = context.filed_fingerprint(in_form=context.search_result.in_form)
     record = Record(id, context.page.url, id, keys=filed.keys, sketch=filed.sketch, body=context.page.body)
     return reserve(context, verdict, record, filed, verdict.likeness, verdict.match)
 

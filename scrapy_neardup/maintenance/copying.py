@@ -6,13 +6,14 @@ The new state is made in a folder beside its place, and moved there when it is c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from enum import Enum
 from glob import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from scrapy_neardup.atomic import sync_directory
 from scrapy_neardup.errors import StoreError
@@ -21,7 +22,7 @@ from scrapy_neardup.judge.matching import candidates, without_overused_keys
 from scrapy_neardup.kv.base import Changes, FileEngine
 from scrapy_neardup.maintenance.damaged import DamagedState
 from scrapy_neardup.maintenance.scan import Watch, unwatched
-from scrapy_neardup.maintenance.source import OpenState, PageEntry, Source
+from scrapy_neardup.maintenance.source import OpenState, PageEntry
 from scrapy_neardup.maintenance.verify import STATE_ROWS, Findings, RowKind, check, sound_rows
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
@@ -38,34 +39,23 @@ from scrapy_neardup.text.sentences import why_unjudged
 _ROWS = 2000
 
 
-@dataclass(slots=True)
-class CopyCounts:
-    """``pages``: copied; ``rows``: other rows, by the names of ``STATE_ROWS``; ``replaced``: earlier versions of a URL,
-    which are left out.
-    """
-
-    pages: int = 0
-    rows: Counter[str] = field(default_factory=Counter)
-    replaced: int = 0
-
-
 def copy_state(
-    source: Source,
+    source: OpenState | DamagedState,
     store: PageStore,
     kinds: Collection[RowKind] = STATE_ROWS,
     change: Callable[[PageEntry], PageEntry] = lambda entry: entry,
     watch: Watch = unwatched,
     total: int | None = None,
-) -> CopyCounts:
+) -> Counter[str]:
     """Fill an empty state with pages and other rows, in batches. ``change``: returns the page to write.
 
-    Of several pages of a URL the newest is copied.
+    Of several pages of a URL the newest is copied. Return the number of ``replaced`` ones, and of other rows by kind.
     """
-    found = CopyCounts()
+    found = Counter[str]()
     for kind in kinds:
         found_rows = watch(source.rows(kind.prefix), what=f"rows of {kind.name}")
         rows = dict(sound_rows(kind, store, found_rows, source.damage_error))
-        found.rows[kind.name] += len(rows)
+        found[kind.name] += len(rows)
         if kind.name == "counts":
             store.add_counts(read_counts(rows.items()))
         else:
@@ -83,7 +73,7 @@ def copy_state(
         if url in changes.puts or store.kv.get(url) is not None:
             flush()
             if (earlier := store.find(record.url)) is not None:  # else two URLs have one hash
-                found.replaced += 1
+                found["replaced"] += 1
                 if earlier.id > record.id:
                     continue
                 store.forget([earlier.id])
@@ -92,7 +82,6 @@ def copy_state(
         if len(changes.puts) >= _ROWS:
             flush()
     flush()
-    found.pages = store.pages
     return found
 
 
@@ -152,26 +141,8 @@ def export(store: PageStore, target: tuple[type[FileEngine], str], watch: Watch 
         new_state(kind, location, store.location) as (_, draft),
         closing(open_at(kind, draft, source.recipe, secret=source.secret)) as new,
     ):
-        return copy_state(source, new, watch=watch, total=store.pages).pages
-
-
-# A damaged state.
-
-
-@dataclass(frozen=True, slots=True)
-class RepairResult:
-    """The result of a repair; ``source`` has more numbers; ``findings``: of the new state."""
-
-    location: str
-    saved: CopyCounts
-    source: DamagedState
-    findings: Findings
-
-    @property
-    def lost(self) -> int:
-        """Pages that are known to be lost; there may be more."""
-        kept = self.saved.pages + self.source.unsealed + self.saved.replaced
-        return max(self.source.named, self.source.broken, (self.source.pages_before or 0) - kept)
+        copy_state(source, new, watch=watch, total=store.pages)
+        return new.pages
 
 
 def repair(
@@ -179,22 +150,35 @@ def repair(
     target: tuple[type[FileEngine], str],
     watch: Watch = unwatched,
     secret: Secret | None = None,
-) -> RepairResult:
+) -> tuple[dict[str, Any], Findings]:
     """Make a repaired copy of the state at ``source`` (class and location) at ``target``, which must be free.
 
-    ``secret``: for a state that holds none. Raises StoreLocked while a crawl uses the source, StoreError if the
-    recipe or everything is unreadable, or there is no room.
+    ``secret``: for a state that holds none. Return numbers of pages and rows, and the findings on the copy.
+
+    Raises StoreLocked while a crawl uses the source, StoreError if the recipe or everything is unreadable, or there is
+    no room.
     """
     kind, location = source
     with new_state(*target, location) as (folder, draft):
         with kind.damaged_copy(location, folder) as copy:
             damaged = DamagedState(copy, kind, location, secret)
             with closing(open_at(target[0], draft, damaged.recipe, secret=damaged.secret)) as store:
-                saved = copy_state(damaged, store, watch=watch)
+                rows = copy_state(damaged, store, watch=watch)
+                pages, replaced = store.pages, rows.pop("replaced", 0)
         with closing(open_at(target[0], draft, None, secret=damaged.secret)) as store:
             findings = check(store, watch)
-    saved.rows["evidence"] = findings.rows["evidence"]
-    return RepairResult(target[1], saved, damaged, findings)
+    missing = (damaged.pages_before or 0) - pages - damaged.unsealed - replaced
+    numbers = {
+        "pages": pages,
+        "pages_before": damaged.pages_before,
+        "known_lost": max(damaged.named, damaged.broken, missing),  # there may be more
+        "broken": damaged.broken,
+        "unsealed": damaged.unsealed,
+        "replaced": replaced,
+        "unreadable_ranges": damaged.gaps,
+        "rows": {**rows, "evidence": findings.rows["evidence"]},
+    }
+    return numbers, findings
 
 
 # Another recipe.
@@ -214,9 +198,33 @@ class Way(Enum):
 
 
 def migrate(
-    old: PageStore, new: PageStore, method: Method, min_letters: int, watch: Watch = unwatched
+    old: PageStore,
+    target: tuple[type[FileEngine], str],
+    recipe: Mapping[str, Any],
+    method: Method,
+    min_letters: int,
+    watch: Watch = unwatched,
 ) -> dict[Way, int]:
-    """Copy a state into an empty one with another recipe and the same secret; return the number of pages by way."""
+    """Make a copy of a state at ``target`` with another recipe and the same secret; return the pages by way.
+
+    Raises StoreError if not every page could be converted; then there is no new state.
+    """
+    kind, location = target
+    _ = old.hashes  # raises if the secret is unknown
+    with (
+        new_state(kind, location, old.location) as (_, draft),
+        closing(open_at(kind, draft, recipe, secret=old.secret)) as new,
+    ):
+        ways = _convert(old, new, method, min_letters, watch)
+        if new.pages != old.pages:
+            raise StoreError(
+                f"Only {new.pages:,} of {old.pages:,} pages were converted, so there is no new state. Find the cause "
+                "with: scrapy neardup check"
+            )
+    return ways
+
+
+def _convert(old: PageStore, new: PageStore, method: Method, min_letters: int, watch: Watch) -> dict[Way, int]:
     method = method.with_hashes(new.hashes)
     is_same_method = fits(
         *({name: store.recipe[name] for name in store.recipe.keys() - _TOOLS} for store in (old, new))
@@ -258,5 +266,5 @@ def _fingerprint(record: Record, page: Page, method: Method, new: PageStore, *, 
         keys = without_overused_keys(made, overused_keys).keys
         if not is_counted:
             count_sentences(new, record.url, page.site, made, everywhere=record.is_original)
-    keys += (record.original,) if record.leads else ()
+    keys += (record.original,) if record.has_led else ()
     return replace(record, keys=keys, sketch=made.sketch, former=False)

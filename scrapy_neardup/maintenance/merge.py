@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-
-import numpy as np
+from itertools import chain
 
 from scrapy_neardup.judge.manual_verdicts import (
     ManualKind,
@@ -24,8 +23,8 @@ from scrapy_neardup.judge.manual_verdicts import (
     manual_verdicts,
     write_manual_verdicts,
 )
-from scrapy_neardup.judge.matching import search
-from scrapy_neardup.maintenance.scan import Ids, Watch, members, unwatched
+from scrapy_neardup.judge.matching import candidates, search
+from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.maintenance.source import OpenState, PageEntry
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint
@@ -98,11 +97,12 @@ def find_copy(method: Method, store: PageStore, page: Record) -> Copy | None:
     """
     if not page.sketch:
         return None
-    found = search(method, store, page.url, Fingerprint(page.keys, page.sketch)).nearest
+    fingerprint = Fingerprint(page.keys, page.sketch)
+    found = search(method, store, page.url, fingerprint, candidates(method, store, page.keys)).nearest
     if found is None or not found.comparison.duplicate:
         return None
     differs = found.comparison.similarity < method.variant_below
-    return Copy(found.original.group, found.comparison, differs and found.compared.is_original)
+    return Copy(found.leader.group, found.comparison, differs and found.compared.is_original)
 
 
 def is_renewed(known: Record, last_seen: int, entry: PageEntry) -> bool:
@@ -164,19 +164,17 @@ class _Merger:
         found.copies = len(self._copies)
 
     def _free_id(self, id: int) -> int:
-        """Return the next id that no page has, and that no copy names as its original."""
-        while True:
+        """Return the next id that no page of either side has, and that no copy names as its original."""
+        stores = self._store, self._source.store
+        while id in self._named or id in self._taken or any(store.record(id) for store in stores):
             id += 1
-            at = int(np.searchsorted(self._named, np.uint64(id)))
-            is_named = at < len(self._named) and self._named[at] == id
-            if not is_named and id not in self._taken and self._store.record(id) is None:
-                return id
+        return id
 
     @cached_property
-    def _named(self) -> Ids:
-        """The ids that pages of either side have as their original, which may be gone."""
-        sides = members(self._store.records()), members(entry.record for entry in self._source.pages())
-        return np.unique(np.concatenate([side.originals for side in sides]))
+    def _named(self) -> set[int]:
+        """The ids that copies of either side have as their original, which may be gone."""
+        records = chain(self._store.records(), (entry.record for entry in self._source.pages()))
+        return {record.original for record in records if record.original != record.id}
 
     def _find(self, record: Record) -> Record | None:
         """Return our page with the URL."""
@@ -252,7 +250,7 @@ class _Merger:
         else:
             placed = replace(placed, original=self._original(record.original))
             has_keys = placed.original == self._here(record.original)
-            if record.leads:  # by the id that its group has here
+            if record.has_led:  # by the id that its group has here
                 keys = (placed.original if key == record.original else key for key in record.keys)
                 placed = replace(placed, keys=tuple(keys))
         return placed if has_keys else replace(placed, keys=(), sketch=placed.sketch if placed.delivered else b"")

@@ -6,7 +6,8 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeVar
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,6 @@ from scrapy_neardup.untrusted import SITE, clean_line
 
 T = TypeVar("T")
 Ids = npt.NDArray[np.uint64]
-Flags = npt.NDArray[np.bool_]
 #: Sites to name, those with most pages or drops first.
 _SITES = 10
 #: All kinds in their order: copies, then pages that passed though they resemble an earlier one.
@@ -71,53 +71,10 @@ def with_evidence(store: PageStore, watch: Watch = unwatched) -> Iterator[tuple[
         yield record, evidence if id == record.id else None
 
 
-@dataclass(frozen=True)
-class Members:
-    """Columns of all records, by id, in 17 bytes a page: id, original (its own id if it is no copy), whether it was
-    judged.
-    """
-
-    ids: Ids
-    originals: Ids
-    judged: Flags
-
-    @property
-    def copies(self) -> Flags:
-        """A mask of the copies."""
-        differ: Flags = self.originals != self.ids
-        return differ
-
-    def place(self, wanted: Ids) -> tuple[npt.NDArray[np.intp], Flags]:
-        """Return the positions of ids, and a mask of those that exist. Other positions mean nothing."""
-        if not len(self.ids):
-            return np.zeros(len(wanted), np.intp), np.zeros(len(wanted), np.bool_)
-        at = np.minimum(np.searchsorted(self.ids, wanted), len(self.ids) - 1)
-        return at, self.ids[at] == wanted
-
-
-def members(records: Iterable[Record]) -> Members:
-    """Return the columns of records that come by id."""
-    ids, originals, judged = array("Q"), array("Q"), array("B")
-    for one in records:
-        ids.append(one.id)
-        originals.append(one.original)
-        judged.append(not one.is_unjudged)
-    return Members(column(ids), column(originals), np.array(judged, np.bool_))
-
-
 # Numbers.
 
 
-@dataclass(frozen=True, slots=True)
-class Site:
-    """Pages of one site, and copies among them. The name is empty for pages without a site."""
-
-    name: str
-    pages: int
-    copies: int
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Statistics:
     """The counts of a state, for ``stats`` and for the report. Times are in seconds since 1970, 0 for an empty state.
 
@@ -125,7 +82,8 @@ class Statistics:
     originals that resemble an earlier page, by kind. ``variants``: copies that later pages are compared with.
     ``better``: copies that replaced their original. ``judged_by_hand``: manual verdicts by sort. ``groups``: originals
     with copies, even originals that are gone. ``characters_saved``: in the ``copies_of_known_length``.
-    ``dropped_sites``: the sites with most drops in the last crawls.
+    ``top_sites`` have most pages, ``dropped_sites`` most drops in
+    the last crawls.
     """
 
     pages: int = 0
@@ -144,7 +102,7 @@ class Statistics:
     characters_saved: int = 0
     copies_of_known_length: int = 0
     sites: int = 0
-    top_sites: tuple[Site, ...] = ()
+    top_sites: tuple[dict[str, Any], ...] = ()
     dropped_sites: tuple[SiteDrops, ...] = ()
     first_seen: float = 0
     last_seen: int = 0
@@ -155,7 +113,7 @@ class Census:
     """Counts pages that come by id, with 16 bytes a page and the name of each site."""
 
     def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
+        self._found = Statistics()
         self._kinds: Counter[str] = Counter()
         self._passed: Counter[str] = Counter()
         self._sites: Counter[str] = Counter()
@@ -165,57 +123,54 @@ class Census:
 
     def add(self, record: Record, evidence: Evidence | None) -> None:
         """Count a page."""
-        counts, site = self._counts, site_of(record.url)
+        found, site = self._found, site_of(record.url)
         self._ids.append(record.id)
         self._sites[site] += 1
         if record.original != record.id:
             self._copied.append(record.original)
             self._copying[site] += 1
             self._kinds[kind_of(evidence)] += 1
-            counts["variants"] += record.is_variant
+            found.variants += record.is_variant
             if evidence is not None:
-                counts["characters_saved"] += evidence.letters
-                counts["copies_of_known_length"] += 1
-            if record.leads:
+                found.characters_saved += evidence.letters
+                found.copies_of_known_length += 1
+            if record.has_led:
                 self._led.append(record.original)
         elif record.is_original:
-            counts["originals"] += 1
+            found.originals += 1
             if kind := passed_kind(evidence):
                 self._passed[kind] += 1
         else:
-            counts["rows" if record.is_row else "unjudged"] += 1
+            found.rows += record.is_row
+            found.unjudged += not record.is_row
 
+    @cached_property
     def groups(self) -> tuple[Ids, npt.NDArray[np.intp]]:
-        """Return the sorted ids of originals with copies, even of originals that are gone, and the number of copies of
-        each.
+        """The sorted ids of originals with copies, even of originals that are gone, and the number of copies of each.
+
+        Ask for it once all pages are added.
         """
         return np.unique(column(self._copied), return_counts=True)
 
     def statistics(self, store: PageStore) -> Statistics:
         """Return all counts of a state whose pages were added."""
-        ids, (originals, copies) = column(self._ids), self.groups()
+        found, ids, (originals, copies) = self._found, column(self._ids), self.groups
         is_there = np.isin(originals, ids)
         first, newest = (int(ids[0]), int(ids[-1])) if len(ids) else (0, 0)
-        counts = self._counts
-        return Statistics(
+        return replace(
+            found,
             pages=len(ids),
-            originals=counts["originals"],
             copies=len(self._copied),
-            rows=counts["rows"],
-            unjudged=counts["unjudged"],
             kinds={kind: self._kinds[kind] for kind in COPIES if self._kinds[kind]},
             originals_like_others={kind: self._passed[kind] for kind in PASSED if self._passed[kind]},
-            variants=counts["variants"],
             better=len(self._led),
             copies_without_original=int(copies[~is_there & ~np.isin(originals, column(self._led))].sum()),
             judged_by_hand=dict(Counter(one.kind.value for one in manual_verdicts(store))),
             groups=len(originals),
-            largest_group=int((copies + is_there).max(initial=min(counts["originals"], 1))),
-            characters_saved=counts["characters_saved"],
-            copies_of_known_length=counts["copies_of_known_length"],
+            largest_group=int((copies + is_there).max(initial=min(found.originals, 1))),
             sites=len(self._sites.keys() - {""}),
             top_sites=tuple(
-                Site(clean_line(name, SITE), many, self._copying[name])
+                {"name": clean_line(name, SITE), "pages": many, "copies": self._copying[name]}
                 for name, many in self._sites.most_common(_SITES)
             ),
             dropped_sites=tuple(replace(one, site=clean_line(one.site, SITE)) for one in most_dropped(store, _SITES)),
@@ -238,31 +193,30 @@ def statistics(store: PageStore, watch: Watch = unwatched) -> Statistics:
 
 @dataclass(frozen=True, slots=True)
 class PageSelection:
-    """Ids of pages to forget, in order, and how many of each sort.
+    """Ids of pages to forget, in order, and their number by sort.
 
-    The copies of an original come before it, so an interrupted command can be repeated. ``with_originals``: copies
-    that go with their original; ``copies``: other copies.
+    The copies of an original come before it, so an interrupted command can be repeated. Sorts are ``originals``,
+    ``copies_of_them``, ``other_copies`` and ``unjudged``.
     """
 
-    ids: tuple[int, ...]
-    originals: int
-    with_originals: int
-    copies: int
-    unjudged: int
+    ids: list[int]
+    counts: dict[str, int]
 
 
-def pages_where(store: PageStore, is_wanted: Callable[[Record], bool], watch: Watch = unwatched) -> PageSelection:
-    """Select pages, and the copies of originals among them. Reads all records once."""
-    wanted = array("Q")
-
-    def noted() -> Iterator[Record]:
-        for record in watch(store.records(), store.pages):
-            if is_wanted(record):
-                wanted.append(record.id)
-            yield record
-
-    found = members(noted())
-    return select_pages(found, np.isin(found.ids, column(wanted)))
+def select_pages(store: PageStore, is_wanted: Callable[[Record], bool], watch: Watch = unwatched) -> PageSelection:
+    """Select pages, and the copies of originals among them. Reads all records twice."""
+    wanted = {record.id for record in watch(store.records(), store.pages) if is_wanted(record)}
+    sorts: dict[str, list[int]] = {name: [] for name in ("originals", "copies_of_them", "other_copies", "unjudged")}
+    for record in store.records() if wanted else ():
+        if record.original != record.id:
+            if record.original in wanted:
+                sorts["copies_of_them"].append(record.id)
+            elif record.id in wanted:
+                sorts["other_copies"].append(record.id)
+        elif record.id in wanted:
+            sorts["unjudged" if record.is_unjudged else "originals"].append(record.id)
+    order = ("copies_of_them", "other_copies", "originals", "unjudged")
+    return PageSelection([id for name in order for id in sorts[name]], {name: len(ids) for name, ids in sorts.items()})
 
 
 def select_unseen(store: PageStore, before: float, watch: Watch = unwatched) -> PageSelection:
@@ -270,24 +224,14 @@ def select_unseen(store: PageStore, before: float, watch: Watch = unwatched) -> 
 
     A copy counts as a sight of its original: the next copy needs it, and no copy outlives it.
     """
-    found = members(watch(store.records(), store.pages))
-    seen = last_seen(store, found)
-    at, there = found.place(found.originals)
-    np.maximum.at(seen, at[there], seen[there])  # each by its copies; a copy is nobody's original
-    return select_pages(found, seen < before)
 
+    seen = dict(unpack_seen(packed) for _, packed in store.rows(b"u"))
 
-def last_seen(store: PageStore, of: Members) -> Ids:
-    """Return when each page was last seen, in seconds since 1970; when it was first seen if its URL row is gone."""
-    ids, seconds = array("Q"), array("Q")
-    for _, packed in store.rows(b"u"):
-        id, seen = unpack_seen(packed)
-        ids.append(id)
-        seconds.append(seen)
-    found: Ids = of.ids // np.uint64(10**9)
-    at, there = of.place(column(ids))
-    found[at[there]] = column(seconds)[there]
-    return found
+    def is_unseen(record: Record) -> bool:
+        return seen.get(record.id, record.first_seen) < before  # its URL row may be gone
+
+    copied = {one.original for one in store.records() if one.original != one.id and not is_unseen(one)}
+    return select_pages(store, lambda record: record.id not in copied and is_unseen(record), watch)
 
 
 def of_host(host: str) -> Callable[[Record], bool]:
@@ -309,20 +253,3 @@ def of_host(host: str) -> Callable[[Record], bool]:
         return of == account and site in names if account else site in names or site.endswith(below)
 
     return is_wanted
-
-
-def select_pages(found: Members, wanted: Flags) -> PageSelection:
-    """Select these pages, and the copies of originals among them."""
-    going = found.ids[wanted]
-    copies = found.copies
-    along = copies & np.isin(found.originals, going)
-    others = wanted & copies & ~along
-    own = wanted & ~copies
-    order = np.concatenate([found.ids[along], found.ids[others], found.ids[own]])
-    return PageSelection(
-        tuple(order.tolist()),
-        int((own & found.judged).sum()),
-        int(along.sum()),
-        int(others.sum()),
-        int((own & ~found.judged).sum()),
-    )

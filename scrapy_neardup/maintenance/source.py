@@ -1,18 +1,18 @@
-"""Pages to copy into another state: those of an open state, or what can be read of a damaged one."""
+"""The pages of an open state, to copy them into another one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from scrapy_neardup.errors import StoreError, StoreMismatch
+from scrapy_neardup.errors import StoreMismatch
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.state.boilerplate import Counts, read_counts
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.layout import GENERATIONS, RECORDS, UNSEALED, last_id
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.recipe import SECRET_NAME, SECRET_SETTING, Secret, check_recipe, pack_recipe
+from scrapy_neardup.state.recipe import SECRET_NAME, SECRET_SETTING, check_recipe, pack_recipe
 from scrapy_neardup.state.record import Record
 
 
@@ -25,29 +25,11 @@ class PageEntry:
     evidence: Evidence | None = None
 
 
-class Source(Protocol):
-    """Pages with one recipe, which says how their fingerprints were made. ``name`` is for messages."""
-
-    name: str
-    recipe: dict[str, Any]
-
-    @property
-    def secret(self) -> Secret | None:
-        """The secret, if it is known."""
-
-    @property
-    def damage_error(self) -> Callable[[str], StoreError] | None:
-        """Makes the error for a row that cannot be unpacked; None if such rows are left out."""
-
-    def pages(self) -> Iterator[PageEntry]:
-        """Yield all pages by id, those of a damaged state only nearly so; may be called again."""
-
-    def rows(self, prefix: bytes) -> Iterator[Row]:
-        """Yield the other rows with a prefix."""
-
-
 class OpenState:
-    """The pages of a store or a snapshot, but no unsealed ones: of crawls that run, were killed, or wait for a feed."""
+    """The pages of a store or a snapshot, but no unsealed ones: of crawls that run, were killed, or wait for a feed.
+
+    ``recipe`` says how their fingerprints were made. ``damage_error`` makes the error for a damaged row.
+    """
 
     def __init__(self, store: PageStore) -> None:
         self.name = store.location
@@ -58,7 +40,7 @@ class OpenState:
 
     def rows(self, prefix: bytes) -> Iterator[Row]:
         """Yield the rows with a prefix."""
-        return iter(self.store.counted().items()) if prefix == b"b" else self.store.rows(prefix)
+        return iter(self.store.counts.rows().items()) if prefix == b"b" else self.store.rows(prefix)
 
     def counts(self) -> Counts:
         """Return the boilerplate counts. Raises StoreDamaged."""

@@ -39,30 +39,19 @@ _ID_KEY, _PAIR_KEY, _SEEN, _ID = 9, 17, 12, 8
 _NAMES = frozenset((meta_key("recipe"), meta_key("secret"), DECISIONS_KEY, FRONTIER, KEY, COUNTED))
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A problem: its kind, and a description."""
-
-    kind: str
-    what: str
-
-
 @dataclass(slots=True)
 class Findings:
     """The result of a check.
 
     ``pages``, ``keys``, ``urls``: their numbers; ``rows``: numbers of other rows by the name of their ``RowKind``.
-    ``lost``: copies without their original, which is allowed: an updated original leaves its place. ``shared``: pages
-    with the URL hash of another page, which is allowed too.
+    ``problems`` describes the first ones by ``kind`` and ``what``; ``counts`` has the number of each kind.
     """
 
     pages: int = 0
     keys: int = 0
     urls: int = 0
-    lost: int = 0
-    shared: int = 0
     rows: Counter[str] = field(default_factory=Counter)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[dict[str, str]] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -74,7 +63,7 @@ class Findings:
         """Count a problem, and describe the first few."""
         self.counts[kind] += 1
         if len(self.problems) < NAMED:
-            self.problems.append(Problem(kind, what))
+            self.problems.append({"kind": kind, "what": what})
 
 
 class RowKind(NamedTuple):
@@ -133,7 +122,10 @@ def unpack_record(key: bytes, packed: bytes) -> Record | None:
 def sound_rows(
     kind: RowKind, store: PageStore, rows: Iterable[Row], damaged: Callable[[str], StoreError] | None
 ) -> Iterator[Row]:
-    """Yield the rows that can be unpacked as rows of a store. ``damaged``: see ``Source``."""
+    """Yield the rows that can be unpacked as rows of a store.
+
+    ``damaged`` makes the error for another one; None: it is left out.
+    """
     unpack = kind.unpack(store)
     for key, packed in rows:
         try:
@@ -166,9 +158,8 @@ class _Checker:
         self._kinds = {kind.prefix: (kind, kind.unpack(store)) for kind in (*PAGE_ROWS, *EXPIRY_ROWS, *STATE_ROWS)}
         #: Ids that rows of a kind name.
         self._naming = {kind.name: array("Q") for kind in PAGE_ROWS}
-        #: Ids of originals and of copies, the originals of these, and groups that a better page leads.
+        #: Ids of originals and of copies, and the originals of these.
         self._originals, self._copies, self._copied = array("Q"), array("Q"), array("Q")
-        self._led = set[int]()
         self._head: Row = b"", b""
 
     def read(self, prefix: bytes) -> None:
@@ -203,8 +194,6 @@ class _Checker:
         elif not record.is_unjudged:
             self._copies.append(record.id)
             self._copied.append(record.original)
-        if record.leads:
-            self._led.add(record.original)
 
     def _read_url(self, key: bytes, seen: bytes) -> None:
         self.found.urls += 1
@@ -259,9 +248,8 @@ class _Checker:
         if found.pages != store.pages and not found.counts["unreadable"]:
             found.add("wrong count", f"the state counts {store.pages:,} pages, but has {found.pages:,}")
         copied, copies = column(self._copied), column(self._copies)
-        is_there = np.isin(copied, pages)
-        found.lost = sum(original not in self._led for original in copied[~is_there].tolist())
-        for id in copies[is_there & ~np.isin(copied, column(self._originals))].tolist():
+        # An original may be missing: an updated one leaves its place.
+        for id in copies[np.isin(copied, pages) & ~np.isin(copied, column(self._originals))].tolist():
             found.add("copy of a copy", f"{id:016x} names an original that is a copy or unjudged")
         if not found.counts.keys() & {"unreadable", "broken record", "broken URL", "broken key"}:
             for problem in self._rows.problems(store.kv.tally):
@@ -270,9 +258,7 @@ class _Checker:
                 for id in column(ids)[~np.isin(column(ids), pages)].tolist():
                     found.add(f"{name} without page", f"a row names the page {id:016x}, which is missing")
             for record in filter(None, map(store.record, self._rows.unnamed())):
-                if store.find(record.url) is None:
-                    found.shared += 1  # another URL has the same hash
-                else:
+                if store.find(record.url) is not None:  # else another URL has the same hash, which is allowed
                     found.add("two pages of a URL", f"{record.id:016x} is no longer the page of its URL {record.url}")
         for problem in store.kv.file_problems():
             found.add("broken file", problem)

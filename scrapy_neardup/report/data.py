@@ -16,15 +16,6 @@ NO_SITE, GONE = "(no site)", "(no longer in the state)"
 
 
 @dataclass(frozen=True, slots=True)
-class SiteFlow:
-    """Copies on one site of originals on another one, or on the same."""
-
-    copying: str
-    copied: str
-    copies: int
-
-
-@dataclass(frozen=True, slots=True)
 class PageLine:
     """A page in a list. An unknown title is empty, unknown ``letters`` are 0."""
 
@@ -97,16 +88,17 @@ class PagePair:
 class Report:
     """Everything in a report.
 
-    ``flows`` are the largest of ``all_flows``. ``groups``, ``pairs`` and ``copies`` (newest first) are bounded;
-    ``totals`` has the number of groups and copies. ``parameters``: of the recipe. ``unjudged``: pages by reason in all
-    ``remembered`` crawls; ``crawls``: the last of them, newest first, with their counts.
+    ``flows`` are the largest of ``all_flows``: copies on one site, of originals on another one, and their number.
+    ``groups``, ``pairs`` and ``copies`` (newest first) are bounded; ``totals`` has the number of groups and copies.
+    ``parameters``: of the recipe. ``unjudged``: pages by reason in all ``remembered`` crawls; ``crawls``: the last of
+    them, newest first, with their counts.
     """
 
     location: str
     method: str
     parameters: tuple[tuple[str, str], ...] = ()
     totals: Statistics = field(default_factory=Statistics)
-    flows: tuple[SiteFlow, ...] = ()
+    flows: tuple[tuple[str, str, int], ...] = ()
     all_flows: int = 0
     groups: tuple[Group, ...] = ()
     pairs: tuple[PagePair, ...] = ()

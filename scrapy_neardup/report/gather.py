@@ -19,7 +19,7 @@ from scrapy_neardup.maintenance.scan import Census, Watch, kind_of, passed_kind,
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl, count_verdicts
 from scrapy_neardup.model import ROW
 from scrapy_neardup.page.urls import site_of
-from scrapy_neardup.report.data import GONE, NO_SITE, Group, Report, SiteFlow
+from scrapy_neardup.report.data import GONE, NO_SITE, Group, Report
 from scrapy_neardup.report.pairs import PageReader, PairCandidates, choose_pairs, copy_lines
 from scrapy_neardup.state.pages import PageStore, newest_replacement
 from scrapy_neardup.state.record import Record
@@ -40,19 +40,27 @@ def gather(store: PageStore, *, rows: int = 2000, watch: Watch = unwatched) -> R
 
     ``rows``: how many of the newest copies to list. ``watch`` shows progress. Raises StoreError.
     """
-    census, flows, candidates, newest = Census(), SiteFlows(store), PairCandidates(), deque[int](maxlen=rows)
+    census, candidates, newest = Census(), PairCandidates(), deque[int](maxlen=rows)
+    flows = Counter[tuple[str, str]]()
+
+    @lru_cache(_REMEMBERED)
+    def site_of_id(id: int) -> str:
+        record = store.record(id)
+        return GONE if record is None else site_of(record.url) or NO_SITE
+
     for record, evidence in with_evidence(store, watch):
         census.add(record, evidence)
         if record.original != record.id:
             newest.append(record.id)
-            flows.add(record)
+            flows[site_of(record.url) or NO_SITE, site_of_id(record.original)] += 1
             candidates.add(kind_of(evidence), record.similarity, record.id)
         elif record.is_original and evidence is not None and (kind := passed_kind(evidence)):
             candidates.add(f"{kind} passed", evidence.similarity, record.id)
-    originals, copies = census.groups()
+    originals, copies = census.groups
     order = np.lexsort((originals, -copies))[:GROUPS]  # the largest first, then the oldest
     largest = dict(zip(originals[order].tolist(), copies[order].tolist(), strict=True))
     members = _members(watch(store.records(), store.pages), largest)
+    largest_flows = sorted(flows.items(), key=lambda item: (-item[1], item[0]))[:FLOWS]
     remembered = list(CRAWLS.read(store))
     found = store.recipe.get("parameters")
     parameters = dict(found) if isinstance(found, dict) else {}
@@ -62,8 +70,8 @@ def gather(store: PageStore, *, rows: int = 2000, watch: Watch = unwatched) -> R
         method=clean_line(str(store.recipe.get("method", "")), SENTENCE),
         parameters=_recipe_lines({**store.recipe, **decisions_of(store), **parameters}),
         totals=census.statistics(store),
-        flows=flows.largest(),
-        all_flows=len(flows.counts),
+        flows=tuple((clean_line(one, SITE), clean_line(other, SITE), many) for (one, other), many in largest_flows),
+        all_flows=len(flows),
         groups=tuple(_group(reader, id, largest[id], members[id]) for id in largest),
         pairs=choose_pairs(candidates.ids(), reader),
         copies=tuple(copy_lines(reader, reversed(newest))),
@@ -71,28 +79,6 @@ def gather(store: PageStore, *, rows: int = 2000, watch: Watch = unwatched) -> R
         crawls=tuple(map(_crawl_line, reversed(remembered[-_LAST_CRAWLS:]))),
         remembered=len(remembered),
     )
-
-
-class SiteFlows:
-    """Counts copies by their site and the site of their original. Add every record once, by id."""
-
-    def __init__(self, store: PageStore) -> None:
-        self.counts: Counter[tuple[str, str]] = Counter()
-        self._store = store
-        self._site_of_id = lru_cache(_REMEMBERED)(self._find_site)
-
-    def add(self, copy: Record) -> None:
-        """Count a copy."""
-        self.counts[site_of(copy.url) or NO_SITE, self._site_of_id(copy.original)] += 1
-
-    def _find_site(self, id: int) -> str:
-        record = self._store.record(id)
-        return GONE if record is None else site_of(record.url) or NO_SITE
-
-    def largest(self) -> tuple[SiteFlow, ...]:
-        """Return who copies from whom, the most copies first."""
-        largest = sorted(self.counts.items(), key=lambda item: (-item[1], item[0]))[:FLOWS]
-        return tuple(SiteFlow(clean_line(one, SITE), clean_line(other, SITE), many) for (one, other), many in largest)
 
 
 def count_reasons(crawls: Sequence[Crawl]) -> dict[str, int]:

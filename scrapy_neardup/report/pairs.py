@@ -161,7 +161,7 @@ def copy_lines(reader: PageReader, ids: Iterable[int]) -> Iterator[PagePair]:
             continue
         # For a page that became the best of its group: the page that came first.
         first = reader.store.record(page.original)
-        original = first if page.leads else representative_of(reader.store, page, except_url=page.url)
+        original = first if page.has_led else representative_of(reader.store, page, except_url=page.url)
         pair = reader.pair(page, original)
         if original is None:
             yield pair

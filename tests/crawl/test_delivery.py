@@ -68,7 +68,7 @@ class Desk:
 
     def __init__(self, *slots: Slot, batch: int = 0) -> None:
         self.book, self.exporter, self.notes = Book(), Exporter(list(slots), batch), notes()
-        self.delivery = Delivery(self.book, self.notes, self.exporter.as_scrapys())
+        self.delivery = Delivery(self.book, self.notes, self.exporter.as_scrapys())  # type: ignore[arg-type]
         self.page = judged_page()
 
     @property
@@ -294,7 +294,7 @@ async def test_half_a_line_is_ended_first(
     crawler = Crawler(Spider, {"FEEDS": {f"file://{path}": {"format": "jsonlines", **options}}})
     exporter = FeedExporter.from_crawler(crawler)
     exporter.open_spider(SPIDER)
-    Delivery(Book(), notes(), exporter).export({"c": 2}, SPIDER)
+    Delivery(Book(), notes(), exporter).export({"c": 2}, SPIDER)  # type: ignore[arg-type]
     [slot] = exporter.slots
     slot.finish_exporting()
     await cast(Any, slot.storage.store(cast(Any, slot.file)))

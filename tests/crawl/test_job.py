@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.kv.memory import SortedRows
 from scrapy_neardup.state.journal import LIST, add_to_list, prune_list
 from scrapy_neardup.state.record import Record
 from tests.build import article_url
@@ -77,7 +78,7 @@ def test_a_feed_that_fails_is_told_of_with_the_list_in_which_the_next_start_will
     assert "neardup/taken_back/not_requested" not in crawl([], **place)
 
 
-Rows = dict[bytes, bytes]
+Rows = SortedRows[bytes]
 
 
 def killed(rows: Rows, job: Path | str, *urls: str) -> None:
@@ -90,7 +91,7 @@ def killed(rows: Rows, job: Path | str, *urls: str) -> None:
 
 
 def test_whoever_opens_the_state_lists_the_pages_for_the_job_that_lost_them(tmp_path: Path) -> None:
-    rows: Rows = {}
+    rows = Rows()
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
     killed(rows, tmp_path / "a", "http://a/1", "http://a/2")
@@ -105,7 +106,7 @@ def test_whoever_opens_the_state_lists_the_pages_for_the_job_that_lost_them(tmp_
 
 
 def test_where_the_list_cannot_be_written_nothing_is_rolled_back(tmp_path: Path) -> None:
-    rows: Rows = {}
+    rows = Rows()
     killed(rows, tmp_path, "http://a/1")
     (tmp_path / LIST).mkdir()
     with pytest.raises(StoreError, match=r"rolled-back URLs.*Make that directory writable"):

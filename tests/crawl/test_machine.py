@@ -19,6 +19,7 @@ from scrapy import Spider
 from scrapy_neardup.crawl.delivery import Delivery, End
 from scrapy_neardup.crawl.visits import Awaited, JudgedPage
 from scrapy_neardup.judge.in_flight import Blocked
+from scrapy_neardup.kv.memory import SortedRows
 from scrapy_neardup.model import Kind
 from scrapy_neardup.state.pages import PageStore
 from tests.build import article_page, article_url, make_detector
@@ -70,7 +71,7 @@ class Crawls(RuleBasedStateMachine):
     @initialize(feeds=st.integers(0, 2), batch=st.integers(1, 3), drops=st.booleans())
     def begin(self, feeds: int, batch: int, drops: bool) -> None:
         self.drops = drops
-        self.rows: dict[bytes, bytes] = {}
+        self.rows = SortedRows[bytes]()
         self.many, self.batch = feeds, batch
         #: The pages that are sealed, and those whose items are in a feed that was stored.
         self.safe: set[str] = set()
@@ -213,7 +214,7 @@ class Crawls(RuleBasedStateMachine):
 
     @invariant()
     def what_was_killed_leaves_what_is_safe(self) -> None:
-        rows = dict(self.rows)
+        rows = SortedRows(self.rows)
         again = lasting_state(rows)
         assert delivered_to(again) == self.safe
 

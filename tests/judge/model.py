@@ -11,7 +11,6 @@ from enum import IntEnum
 from functools import cache
 from typing import NamedTuple
 
-from scrapy_neardup.judge.groups import Role
 from scrapy_neardup.judge.manual_verdicts import ManualKind
 from scrapy_neardup.judge.policy import LONGEST, KeepPolicy
 from scrapy_neardup.methods import Method, make_method
@@ -104,7 +103,7 @@ class Known:
     ``leads``: it was better than the page that stood for its group. ``dropped``: of a copy that was dropped its text,
     what counted as a copy then beside what the method says is one, and as what it was dropped; None if by hand.
     ``since``: the id of the first version that was delivered, 0 for that version. ``is_kept_as_original``: it passed
-    though it copies others, see ``Role.ORIGINAL``.
+    though it copies others, see ``groups.kind_of_copy``.
     """
 
     id: int
@@ -178,8 +177,8 @@ class Expected:
 
     ``kind`` is None for a page that has to wait; ``by``: the URLs of those for which. ``originals``: the ids of their
     groups, each with whether the page is to be a variant of it then; a page that is a copy can be more than that to its
-    group, see ``State.role``, but not one that is a copy ``by_hand``. ``passes``: whether it is on its way from now on;
-    ``id``: of the record of one that is unchanged.
+    group, see ``State.kind_of_copy``, but not one that is a copy ``by_hand``. ``passes``: whether it is on its way from
+    now on; ``id``: of the record of one that is unchanged.
     """
 
     kind: Kind | None
@@ -284,29 +283,30 @@ class State(Pages[Known]):
         found = max(leading, key=lambda one: one.id) if leading else self.pages.get(group)
         return found if found is not None and found.url != besides else None
 
-    def role(self, url: str, text: Text, group: int, policy: Policy) -> Role:
-        """What a copy is to its group."""
+    def kind_of_copy(self, url: str, text: Text, group: int, policy: Policy) -> Kind:
+        """As in ``groups``."""
         known, standing, first = self.find(url), self.standing(group, besides=url), self.pages.get(group)
         assert standing is not None
-        if known is not None and known.leads and known.original == group:
+        has_led = known is not None and known.leads and known.original == group
+        if has_led:
             newest = self.standing(group)
             if newest is not None and newest.url == url:
-                return Role.LEADING
+                return Kind.UPDATED
         if first is None or first.url == url:
             first = standing
         is_copy = compared(text, first.text).is_copy(policy.also_copies)
         if is_copy and policy.likes_better(url, text, standing):
             if policy.keep != LONGEST:
-                return Role.BETTER
+                return Kind.BETTER
             if _holds_nearly_all(text, first.text) and _holds_nearly_all(text, standing.text):
-                return Role.ORIGINAL if length(text) > 1.25 * length(first.text) else Role.BETTER
+                return Kind.UNIQUE if length(text) > 1.25 * length(first.text) else Kind.BETTER
         if known is None or not known.is_delivered:
-            return Role.COPY
-        if standing.leads:
-            return Role.FOLLOWS
+            return Kind.DUPLICATE
+        if has_led:
+            return Kind.UNIQUE
         copies = _copies(text, policy)
         older = (one for one in self.candidates(url) if _is_older(one, known) and copies(one))
-        return Role.ORIGINAL if next(older, None) is None else Role.COPY
+        return Kind.UNIQUE if next(older, None) is None else Kind.DUPLICATE
 
     def rivals(self, group: int) -> frozenset[str]:
         """The URLs of pages on their way that are to lead a group."""
@@ -314,14 +314,14 @@ class State(Pages[Known]):
 
     def copied(self, url: str, text: Text, policy: Policy) -> frozenset[tuple[int, bool]]:
         """The originals that the page is most like, if that makes it a copy."""
-        copies, best, known = _copies(text, policy), (False, False, 0.0, 0.0), self.find(url)
+        copies, best, known = _copies(text, policy), (False, False, False, 0.0, 0.0), self.find(url)
         found: set[tuple[int, bool]] = set()
         for earlier in self.candidates(url):
             if not copies(earlier):
                 continue
             comparison = compared(text, earlier.text)
             older = known is not None and known.is_delivered and _is_older(earlier, known)
-            rank = older, comparison.duplicate, comparison.similarity, comparison.containment
+            rank = older, comparison.duplicate, earlier.leads, comparison.similarity, comparison.containment
             if rank > best:
                 found, best = set(), rank
             if rank == best:

@@ -46,7 +46,7 @@ def crawl(store: PageStore) -> Detector:
 
 def about(store: PageStore, generation: int = 0) -> list[tuple[str, str | None, str | None, str | None]]:
     listed = list_dropped(store, Counter(), generation)
-    return [(one.url, one.original, one.title, one.kind) for one in listed]
+    return [(one["url"], one["original"], one["title"], one["kind"]) for one in listed]
 
 
 def test_each_crawl_lists_its_drops_also_those_of_an_earlier_crawl(store: PageStore) -> None:
@@ -95,6 +95,6 @@ def test_the_oldest_of_too_many_go(store: PageStore, monkeypatch: pytest.MonkeyP
     for number, url in enumerate(urls):
         answer(other if number % 2 else one, Page(url, COPY.title, text=COPY.text, site=url))
         assert sum(1 for _ in store.rows(b"d")) <= 7 + 3
-    left = [found.url for found in list_dropped(store, Counter())]
+    left = [found["url"] for found in list_dropped(store, Counter())]
     assert left[-3:] == urls[-6::2][-3:], "of two crawls those of the later one stay longer"
     assert is_sound(store)

@@ -163,8 +163,12 @@ a group is known whatever the policy is later
     TIMES unchanged times; BLOG duplicate times; LATE duplicate times; policy times paper; WIRE unchanged times;
     TIMES unchanged times
 updates of a superseded page pass, and the better one leads
-    policy times paper; WIRE unique; TIMES better wire; WIRE+ updated; WIRE+ unchanged times; WIRE++ updated;
-    WIRE++ unchanged times; LATE duplicate times
+    policy times paper; WIRE unique; TIMES better wire; WIRE+ updated; WIRE+ unchanged wire; WIRE++ updated;
+    WIRE++ unchanged wire; LATE=WIRE duplicate times; LATE@x duplicate times
+their copies are known once the better page is rolled back
+    policy times paper; WIRE unique; TIMES better wire; WIRE+ updated; withdraw TIMES; LATE duplicate wire
+a delivered page that becomes a copy of an older text is a duplicate of the better page
+    policy times paper; WIRE unique; THIRD unique; TIMES better wire; THIRD=BLOG duplicate times
 updates of a better page that is superseded itself pass, too
     policy times paper; WIRE unique; PAPER better wire; TIMES better paper; PAPER+ updated; LATE duplicate times
 the better page that becomes another article leaves its place to the first

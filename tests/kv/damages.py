@@ -292,7 +292,7 @@ def _look(state: State, place: Path) -> tuple[str, str]:
                 return "silent", f"{store.pages} pages of {state.pages}"
             findings = check(store)
             if not findings.sound:
-                return "loud", f"{_CHECK} {findings.problems[0].what}"
+                return "loud", f"{_CHECK} {findings.problems[0]['what']}"
     except StoreError as error:
         words = str(error)
         if words.endswith((".", "neardup check")) and "state" in words and ("NEARDUP_" in words or "neardup" in words):

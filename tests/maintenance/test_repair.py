@@ -17,7 +17,7 @@ from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.kv import leveldb
 from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.maintenance import copying, damaged
-from scrapy_neardup.maintenance.copying import RepairResult, repair
+from scrapy_neardup.maintenance.copying import repair
 from scrapy_neardup.maintenance.damaged import Salvage
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.evidence import Evidence
@@ -91,11 +91,11 @@ def copy(sound: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
     return copied
 
 
-def mend(kind: str, source: Path, to: str = "") -> RepairResult:
+def mend(kind: str, source: Path, to: str = "") -> dict[str, Any]:
     """Repair a state and look at what must be so whatever the damage; the new one is beside it."""
     target = source.parent / f"mended.{to or kind}"
     before = state_files(source.parent, source)
-    mended = repair((FILE_ENGINES[kind], str(source)), (FILE_ENGINES[to or kind], str(target)))
+    mended, findings = repair((FILE_ENGINES[kind], str(source)), (FILE_ENGINES[to or kind], str(target)))
     assert state_files(source.parent, source) == before
     beside = {f"{source.name}.witness", f"{target.name}.witness"}
     assert {path.name for path in source.parent.iterdir() if path.suffix != ".lock"} <= {
@@ -103,9 +103,8 @@ def mend(kind: str, source: Path, to: str = "") -> RepairResult:
         target.name,
         *beside,
     }
-    assert mended.location == str(target)
-    assert mended.findings.sound, mended.findings.problems
-    return mended
+    assert findings.sound, findings.problems
+    return {**mended, "store": str(target)}
 
 
 def compare(target: Path, kind: str) -> int:
@@ -201,11 +200,15 @@ def test_what_can_be_read_is_saved_and_the_damaged_state_is_not_touched(
         assert sorted(path.name for path in source.parent.iterdir() if path.suffix != ".lock") == [source.name]
         return
     saved = compare(source.parent / f"mended.{kind}", kind)
-    assert saved == mended.saved.pages >= PAGES * share
-    assert mended.lost >= PAGES - saved if mended.source.pages_before is not None else mended.lost <= PAGES - saved
-    assert mended.source.pages_before in (PAGES, None)
+    assert saved == mended["pages"] >= PAGES * share
+    assert (
+        mended["known_lost"] >= PAGES - saved
+        if mended["pages_before"] is not None
+        else mended["known_lost"] <= PAGES - saved
+    )
+    assert mended["pages_before"] in (PAGES, None)
     if share == 1:
-        assert (mended.lost, mended.source.gaps, mended.saved.rows["evidence"]) == (0, 0, 667)
+        assert (mended["known_lost"], mended["unreadable_ranges"], mended["rows"]["evidence"]) == (0, 0, 667)
 
 
 @pytest.mark.slow
@@ -214,13 +217,13 @@ def test_the_mended_copy_may_be_of_another_kind(copy: Callable[[str], Path], kin
     source = copy(kind)
     mended = mend(kind, source, to)
     assert compare(source.parent / f"mended.{to}", to) == PAGES
-    assert (mended.saved.pages, mended.saved.rows["evidence"], mended.lost) == (PAGES, 667, 0)
+    assert (mended["pages"], mended["rows"]["evidence"], mended["known_lost"]) == (PAGES, 667, 0)
     with (
         closing(open_at(FILE_ENGINES[kind], str(source), None)) as old,
-        closing(open_at(FILE_ENGINES[to], mended.location, None)) as new,
+        closing(open_at(FILE_ENGINES[to], mended["store"], None)) as new,
     ):
         assert list(new.kv.scan(b"b")) == list(old.kv.scan(b"b"))
-        assert mended.saved.rows["counts"] == len(list(new.kv.scan(b"b"))) > 0
+        assert mended["rows"]["counts"] == len(list(new.kv.scan(b"b"))) > 0
         assert new.recipe == old.recipe
 
 
@@ -238,8 +241,8 @@ def test_pages_of_a_crawl_that_was_killed_are_left_out_as_when_the_state_is_open
     store.add(Record(updated, page(1).url, updated, keys=(6,)), generation=generation, replaces=page(1).id)
     store.close()
     mended = mend(kind, source)
-    assert (mended.source.unsealed, mended.saved.pages, mended.lost) == (2, PAGES, 0)
-    with closing(open_at(FILE_ENGINES[kind], mended.location, RECIPE)) as store:
+    assert (mended["unsealed"], mended["pages"], mended["known_lost"]) == (2, PAGES, 0)
+    with closing(open_at(FILE_ENGINES[kind], mended["store"], RECIPE)) as store:
         assert store.rolled_back.pages == 0
         assert store.find(new.url) is None
         assert store.find(page(1).url) == page(1)
@@ -255,8 +258,8 @@ def test_of_two_versions_of_a_url_the_newer_one_is_kept(copy: Callable[[str], Pa
         store._postings.file(newer.keys, newer.id, changes)
         store.write(changes, added=1)
     mended = mend(kind, source)
-    assert (mended.saved.replaced, mended.saved.pages, mended.lost) == (1, PAGES, 0)
-    with closing(open_at(FILE_ENGINES[kind], mended.location, RECIPE)) as store:
+    assert (mended["replaced"], mended["pages"], mended["known_lost"]) == (1, PAGES, 0)
+    with closing(open_at(FILE_ENGINES[kind], mended["store"], RECIPE)) as store:
         assert store.find(newer.url) == newer
         assert store.record(page(1).id) is None
 
@@ -276,8 +279,8 @@ def test_rows_that_are_wrong_are_not_taken_over(copy: Callable[[str], Path]) -> 
         kinds = set(check(store).counts)
     assert len(kinds) > 4
     mended = mend("sqlite", source)
-    assert compare(Path(mended.location), "sqlite") == mended.saved.pages == PAGES - 1
-    assert (mended.source.broken, mended.source.named, mended.lost, mended.saved.rows["evidence"]) == (1, 1, 1, 666)
+    assert compare(Path(mended["store"]), "sqlite") == mended["pages"] == PAGES - 1
+    assert (mended["broken"], mended["known_lost"], mended["rows"]["evidence"]) == (1, 1, 666)
 
 
 @pytest.mark.parametrize("recipe", [None, b"noise", b"[1]", b"null"])
@@ -301,7 +304,7 @@ def test_however_many_rows_of_sqlite_are_damaged_all_others_are_saved(copy: Call
         db.executemany("UPDATE kv SET v = x'00' WHERE k = ?", keys[::5])
         db.commit()
     mended = mend("sqlite", source)
-    assert (mended.saved.pages, mended.source.gaps, mended.lost) == (PAGES * 4 // 5, 0, PAGES // 5)
+    assert (mended["pages"], mended["unreadable_ranges"], mended["known_lost"]) == (PAGES * 4 // 5, 0, PAGES // 5)
 
 
 def test_a_state_of_another_format_is_refused(copy: Callable[[str], Path]) -> None:

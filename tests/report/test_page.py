@@ -236,7 +236,7 @@ def test_the_numbers_are_those_of_the_report() -> None:
     assert [[row[0], row[2].partition(" ")[0]] for row in found] == kinds
     assert all(row[1] for row in found)
     flows = [[*row[:2], row[2].partition(" ")[0]] for row in cells(html, "//table[@id='flows-table']")]
-    assert flows == [[one.copying, one.copied, str(one.copies)] for one in report.flows]
+    assert flows == [[on, of, str(many)] for on, of, many in report.flows]
     assert f"The 100 largest of {totals.groups} groups" in said(tree(html).xpath("//section[@id='groups']/p")[0])
     for group, details in zip(report.groups, tree(html).xpath("//div[@id='group-list']/details"), strict=True):
         assert said(details[0]) == f"{group.copies + 1} {group.title}"

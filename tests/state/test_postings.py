@@ -166,7 +166,7 @@ def test_a_state_keeps_forty_bits_of_a_key_and_all_of_the_id_of_a_group(tmp_path
         store.add(led)
         kept = store.record(led.id)
         assert kept == replace(led, keys=(KEY, 9, group))
-        assert kept.leads
+        assert kept.has_led
         assert store.postings(group, 9) == [led.id]
         assert store.all_postings((KEY, KEY + LONG, 9 + 2 * LONG), 9) == [[led.id, group]] * 2 + [[led.id]]
         assert {len(key) for key in rows(store)} == {6}
