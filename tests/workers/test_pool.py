@@ -334,7 +334,7 @@ class IdlePool:
         self.is_idle = is_idle
         self.pages: list[tuple[PageContent, Future[Any]]] = []
 
-    def submit(self, content: PageContent, on_start: Callable[[], None] = lambda: None) -> Future[Any]:
+    def submit(self, content: PageContent) -> Future[Any]:
         self.pages.append((content, Future()))
         if not self.is_idle:
             self.answer_all()

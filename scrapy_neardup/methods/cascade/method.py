@@ -44,7 +44,7 @@ class Cascade(Method):
     """
 
     name: ClassVar[str] = "cascade"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     parameters_type: ClassVar[type[Parameters]] = CascadeParameters
     parameters: CascadeParameters
     variant_below: ClassVar[float] = 0.9
