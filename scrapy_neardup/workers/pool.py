@@ -41,6 +41,8 @@ _MOST_WORKERS = 4
 _WORKER_MEMORY = 400_000_000
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMORY = Path("/proc/meminfo")
+#: How often a process is started before the crawl goes on without workers.
+_STARTS = 3
 #: Errors of a pipe if its other end is dead or sends no message.
 _BROKEN = OSError, EOFError, ValueError, TypeError, MemoryError, OverflowError
 
@@ -204,23 +206,28 @@ class _Worker:
             if self.child.poll() is None:
                 return self.child
             self._replace("was killed by something else between two pages")
-        try:
-            self.child = child = subprocess.Popen(  # noqa: S603 - our own program
-                [sys.executable or "python", "-c", _PROGRAM, *map(str, sys.path)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                start_new_session=True,  # Ctrl-C in a terminal goes to all processes of a session
-                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
-            )
-            if self._closed.is_set():  # in the meantime: then nobody else kills this process
-                child.kill()
-            _exchange(child, self._options)
-        except _BROKEN as error:
-            self.end()
-            if self._closed.is_set():
-                raise _crawl_over() from None
-            why = str(error) or "it ended at once"
-            raise NoWorker("too_slow", f"no worker could be started to read it: {why}") from None
+        for _ in range(_STARTS):  # the system may kill one for want of memory
+            try:
+                return self._start_once()
+            except _BROKEN as error:  # noqa: PERF203 - three times at most
+                self.end()
+                if self._closed.is_set():
+                    raise _crawl_over() from None
+                why = str(error) or "it ended at once"
+        raise NoWorker("too_slow", f"no worker could be started to read it: {why}")
+
+    def _start_once(self) -> subprocess.Popen[bytes]:
+        """Raises an error of ``_BROKEN``."""
+        self.child = child = subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable or "python", "-c", _PROGRAM, *map(str, sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C in a terminal goes to all processes of a session
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
+        )
+        if self._closed.is_set():  # in the meantime: then nobody else kills this process
+            child.kill()
+        _exchange(child, self._options)
         return child
 
     def _replace(self, why: str) -> None:
