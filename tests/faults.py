@@ -7,7 +7,7 @@ from typing import Any
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.base import Changes, KeyValueStore, Row, WrappedStore
-from scrapy_neardup.kv.memory import Memory, SortedKeys
+from scrapy_neardup.kv.memory import Memory, SortedRows
 from scrapy_neardup.state.opening import open_rows
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.verifier import row_problems
@@ -48,12 +48,11 @@ class FaultyStore(WrappedStore):
 
 
 class LastingRows(Memory):
-    """Rows that stay in a dictionary after a close or a kill; the next one with the same dictionary finds them."""
+    """Rows that stay after a close or a kill; the next one with the same rows finds them."""
 
-    def __init__(self, rows: dict[bytes, bytes]) -> None:
+    def __init__(self, rows: SortedRows[bytes]) -> None:
         super().__init__()
         self._rows = rows
-        self._keys = SortedKeys(rows)
 
     def close(self, last: Changes | None = None) -> None:
         if last is not None:
@@ -64,7 +63,7 @@ class Disk:
     """Rows that outlive their store, and a write that fails: the N-th from now on, or none if N is 0."""
 
     def __init__(self) -> None:
-        self.rows: dict[bytes, bytes] = {}
+        self.rows = SortedRows[bytes]()
         self.fail_at(0)
 
     def fail_at(self, write: int) -> None:
@@ -80,7 +79,7 @@ class Disk:
         return open_rows(FaultyStore(LastingRows(self.rows), self.before), {})
 
 
-def lasting_state(rows: dict[bytes, bytes]) -> PageStore:
+def lasting_state(rows: SortedRows[bytes]) -> PageStore:
     """Open the state in these rows, and roll back what a killed crawl left there."""
     return open_rows(LastingRows(rows), {})
 

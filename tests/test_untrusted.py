@@ -39,35 +39,34 @@ def is_clean(line: str) -> bool:
 
 def test_disturbing_characters_are_escaped_and_ordinary_text_stays() -> None:
     assert one_line("a\n\x1b[2J\u202e\ud800\x85\u2028\t\0") == r"a\n\x1b[2J\u202e\ud800\x85\u2028\t\x00"
-    assert is_clean(one_line(EVIL))
     for text in ["渡口\u3000开航", "a\xa0b", "می\u200cخواهم", "👩\u200d🚀", "com\xadpany", "é", "a\\x1b"]:
         assert one_line(text) == text
-    disturbing = [char for char in map(chr, range(sys.maxunicode + 1)) if is_disturbing(char)]
+    disturbing = "".join(char for char in map(chr, range(sys.maxunicode + 1)) if is_disturbing(char))
     assert len(disturbing) > 2000
-    assert is_clean(one_line("".join(disturbing), len(disturbing)))
-    assert is_clean(clean_text("".join(disturbing)).replace("\n", ""))
-    assert is_clean(escape_json("".join(disturbing)).replace("\n", ""))
+    for shown in (
+        one_line(EVIL),
+        one_line(disturbing, len(disturbing)),
+        clean_text(disturbing),
+        escape_json(disturbing),
+    ):
+        assert is_clean(shown.replace("\n", ""))
 
 
 def test_a_long_line_keeps_its_beginning_and_its_end() -> None:
+    text = "".join(chr(0x4E00 + number) for number in range(1000))
     for limit in (10, 11, 12, 100):
-        text = "".join(chr(0x4E00 + number) for number in range(1000))
-        line = one_line(text, limit)
-        assert len(line) == limit
-        first, last = line.split("…")
-        assert text.startswith(first)
-        assert text.endswith(last)
+        first, last = one_line(text, limit).split("…")
+        assert (text.startswith(first), text.endswith(last), len(first) + len(last)) == (True, True, limit - 1)
         assert len(first) > len(last) > 0
         assert one_line(text[:limit], limit) == text[:limit]
     assert len(one_line("\x1b" * 1_000_000)) < 4 * 400 + 1  # quickly
 
 
-REASONS: tuple[tuple[errors.AnyReason, Likeness | None], ...] = (("", None), ("no_text", None), ("", Likeness.RETITLED))
 VERDICTS = [
-    Verdict(kind, EVIL, 1, match, reason, likeness)
+    Verdict(kind, EVIL, 1, match, "" if likeness else "no_text", likeness)
     for kind in Kind
     for match in (None, Match(1, EVIL, 0.0, 0.9, 0.9), Match(1, EVIL, 0.0, 0.9, 0.9, (EVIL,)))
-    for reason, likeness in REASONS
+    for likeness in (None, Likeness.RETITLED)
 ]
 
 
@@ -83,13 +82,12 @@ def test_sentences_of_verdicts_are_lines_that_can_be_read() -> None:
 
 
 def test_the_message_of_an_error_is_a_line() -> None:
-    for error in [
-        kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.NearDupError)
-    ]:
-        reason = ("reason",) if issubclass(error, errors.PageError) else ()
-        made = error(*reason, f"The page {EVIL} cannot be read.")
-        assert is_clean(str(made)), error
-        assert "cannot be read." in f"{made}", error
+    for error in vars(errors).values():
+        if isinstance(error, type) and issubclass(error, errors.NearDupError):
+            reason = ("reason",) if issubclass(error, errors.PageError) else ()
+            made = str(error(*reason, f"The page {EVIL} cannot be read."))
+            assert is_clean(made), error
+            assert "cannot be read." in made, error
 
 
 @pytest.fixture
@@ -103,24 +101,19 @@ def log() -> Iterator[io.StringIO]:
     logging.getLogger().removeHandler(handler)
 
 
-def test_any_message_stays_a_line(log: io.StringIO) -> None:
+def test_messages_stay_lines_and_no_line_of_an_indented_traceback_can_be_forged(log: io.StringIO) -> None:
     line_logger("tests.a").warning("%s of %d is %.1f like %r: %s", EVIL, 7, 0.5, EVIL, ValueError(EVIL))
     line_logger("tests.a").warning("Nothing is put in.")
-    first, second = log.getvalue().splitlines()
-    assert is_clean(first)
-    assert " of 7 is 0.5 like " in first
-    assert second.endswith("WARNING: Nothing is put in.")
-
-
-def test_a_traceback_is_indented_and_none_of_its_lines_can_be_forged(log: io.StringIO) -> None:
     try:
         raise ValueError(EVIL)
     except ValueError:
         line_logger("tests.b").exception("%s failed.", EVIL)
-    first, *trace = log.getvalue().split("\n")[:-1]
-    assert is_clean(first)
+    first, second, third, *trace = log.getvalue().split("\n")[:-1]
+    assert " of 7 is 0.5 like " in first
+    assert second.endswith("WARNING: Nothing is put in.")
     assert trace[0] == "  Traceback (most recent call last):"
-    assert all(line.startswith("  ") and is_clean(line) for line in trace)
+    assert all(is_clean(line) for line in (first, third, *trace))
+    assert all(line.startswith("  ") for line in trace)
     assert any(line.startswith("  ValueError: http://a.example/") for line in trace)
 
 

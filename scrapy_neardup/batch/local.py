@@ -9,23 +9,29 @@ goes on where it was.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
 from hashlib import blake2b
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
+from threading import Thread
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from scrapy_neardup.batch.pages import read_stretch
 from scrapy_neardup.batch.part import PartPages, judge_part
-from scrapy_neardup.batch.rows import ASKED, Asked, answer, make_rows, matching, named_ranks
+from scrapy_neardup.batch.rows import ASKED, Asked, answer_on, distinct, make_rows, matching, named_ranks, numbers
 from scrapy_neardup.batch.runs import ArchivePart, BatchOptions, BatchRun, count_pages
 from scrapy_neardup.errors import NearDupError
 
+#: How readers start. A fork need not import anything; other systems have none, or an unsafe one.
+_CONTEXT = get_context("fork" if sys.platform == "linux" else "spawn")
 #: Bytes that a process takes, and bytes for each page of a part that it judges.
 _PROCESS, _PAGE = 200_000_000, 7_000
 #: Pages of a part, at least.
@@ -77,7 +83,7 @@ class LocalRunner:
     def _files(self) -> Generator[Path]:
         """Yield the files of pages in their order. Each comes when it is written."""
         run = self._run
-        with ProcessPoolExecutor(self._readers, get_context("spawn")) as pool:
+        with ProcessPoolExecutor(self._readers, _CONTEXT, _begin_reader) as pool:
             try:
                 reading = {one: pool.submit(read_stretch, run, one) for one in run.stretches()}
                 for number in range(run.first_input, run.first_input + len(run.inputs)):
@@ -108,6 +114,21 @@ class LocalRunner:
 
     def _judge(self, part: ArchivePart, earlier: Sequence[ArchivePart]) -> None:
         judge_after(self._run.options, part, earlier)
+
+
+def _begin_reader() -> None:
+    """Let this reader run where the process that judges, which is alone, leaves a core free; and end with it.
+
+    A killed run cannot end its readers, and these would wait for work for ever.
+    """
+    if sys.platform != "win32":
+        os.nice(5)
+    Thread(target=_end_with, args=(parent_process(),), daemon=True).start()
+
+
+def _end_with(judge: Any) -> None:
+    judge.join()
+    os._exit(1)
 
 
 def judge_after(options: BatchOptions, part: ArchivePart, earlier: Sequence[ArchivePart]) -> None:
@@ -141,14 +162,13 @@ def judge_if_new(
 
     ``parts``: all parts before it.
     """
-    given = given.group_by(given.column_names).aggregate([])  # two questions may have one answer
-    given = given.sort_by([(name, "ascending") for name in ("topic", "hash", "value")]).combine_chunks()
+    given = distinct(given)  # two questions may have one answer
     ranks, firsts = named_ranks(given), [one.first for one in parts]
     places = np.searchsorted(firsts, ranks, "right") - 1
     records = [one for place in np.unique(places) for one in parts[place].records(ranks[places == place])]
     digest = blake2b(digest_size=16)
     for column in given.columns:
-        digest.update(column.to_numpy())
+        digest.update(numbers(column).data)
     for id, packed in records:
         digest.update(id.to_bytes(8, "big") + packed)
     if part.given() == digest.hexdigest():
@@ -160,8 +180,9 @@ def judge_if_new(
 
 def _answers(asked: Asked, parts: Sequence[ArchivePart], common: int) -> pa.Table:
     """Return the answers of these parts to the questions of the next one."""
-    rows = list[pa.Table]()
+    answers = list[pa.Table]()
     for topic, hashes in asked.items():
-        rows += [matching(part.rows_of(topic), hashes) for part in parts if len(hashes)]
+        rows = [matching(part.rows_of(topic), hashes) for part in parts if len(hashes)]
         rows.append(make_rows(topic, len(parts), hashes))
-    return answer(pa.concat_tables(rows), common, len(parts))
+        answers.append(answer_on(topic, pa.concat_tables(rows), common, len(parts)))
+    return pa.concat_tables(answers)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from scrapy_neardup.batch.counts import MOST
 
@@ -49,44 +49,108 @@ ROWS = pa.schema(
     ]
 )
 
-_Numbers = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int64]
 #: The hashes that a part asks for, of each topic in ascending order.
-Asked = Mapping[Topic, _Numbers]
+Asked = Mapping[Topic, Numbers]
 
 
-def signed(hashes: npt.NDArray[Any]) -> _Numbers:
+# ``pa.array``, ``to_numpy`` and comparisons of Arrow would import pandas, which takes a third of a second.
+
+
+def numbers(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
+    """Return a column of numbers that has no null."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    number = column.type.to_pandas_dtype()
+    if not len(column):
+        return np.zeros(0, number)
+    return np.frombuffer(column.buffers()[1], number)[column.offset : column.offset + len(column)]
+
+
+def make_column(values: Sequence[Any] | npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
+    """Return a column of bytes, strings, numbers, or lists of these. Lone surrogates are escaped."""
+    if pa.types.is_list(kind):
+        inner = kind.value_type
+        if pa.types.is_primitive(inner):
+            number = inner.to_pandas_dtype()
+            flat: Any = np.concatenate([np.zeros(0, number), *(np.array(one, number) for one in values)])
+        else:
+            flat = [*chain.from_iterable(values)]
+        return pa.ListArray.from_arrays(make_column(_ends(values), pa.int32()), make_column(flat, inner))
+    if isinstance(values, np.ndarray):
+        packed = np.ascontiguousarray(values, kind.to_pandas_dtype())
+        return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(packed)])
+    is_known = np.array([one is not None for one in values], bool)
+    buffers = [pa.py_buffer(np.packbits(is_known, bitorder="little"))]
+    if pa.types.is_string(kind):
+        values = [one and one.encode("utf-8", "backslashreplace") for one in values]
+    if pa.types.is_primitive(kind):
+        buffers.append(pa.py_buffer(np.array([one or 0 for one in values], kind.to_pandas_dtype())))
+    else:
+        buffers += [pa.py_buffer(_ends([one or b"" for one in values])), pa.py_buffer(b"".join(filter(None, values)))]
+    return pa.Array.from_buffers(kind, len(values), buffers)
+
+
+def _ends(values: Iterable[Any]) -> npt.NDArray[np.int32]:
+    """Return where the first value begins, and where each one ends."""
+    return np.cumsum([0, *map(len, values)], dtype=np.int32)
+
+
+def make_table(columns: Iterable[Any], schema: pa.Schema) -> pa.Table:
+    """Return a table of columns of values."""
+    return pa.table([make_column(one, field.type) for one, field in zip(columns, schema, strict=True)], schema)
+
+
+def signed(hashes: npt.NDArray[Any]) -> Numbers:
     """Return hashes as rows hold them."""
     return hashes.astype(np.uint64, copy=False).view(np.int64)
 
 
-def unsigned(hashes: _Numbers) -> npt.NDArray[np.uint64]:
+def unsigned(hashes: Numbers) -> npt.NDArray[np.uint64]:
     """Return the hashes of rows as the rest of the package has them."""
     return hashes.view(np.uint64)
 
 
-def sorted_set(hashes: _Numbers) -> _Numbers:
+def sorted_set(hashes: Numbers) -> Numbers:
     """Return the different hashes in order; faster than ``numpy.unique``."""
     hashes = np.sort(hashes)
     return hashes[_is_first(hashes)]
 
 
-def make_rows(
-    topic: Topic, part: int, hashes: _Numbers, values: _Numbers | None = None, originals: _Numbers | None = None
-) -> pa.Table:
-    """Return ROWS of one topic and part."""
-    nothing = np.zeros(len(hashes), np.int64)
-    columns = [np.full(len(hashes), topic), np.full(len(hashes), part), hashes]
-    columns += [nothing if values is None else values, nothing if originals is None else originals]
-    return pa.table([pa.array(one, field.type) for one, field in zip(columns, ROWS, strict=True)], ROWS)
+def make_rows(topic: Topic, parts: int | Numbers, hashes: Numbers, values: Any = 0, originals: Any = 0) -> pa.Table:
+    """Return ROWS of one topic; numbers stand for columns of the same number."""
+    return make_table((np.broadcast_to(one, len(hashes)) for one in (topic, parts, hashes, values, originals)), ROWS)
 
 
-def matching(rows: pa.Table, asked: _Numbers) -> pa.Table:
+def rows_where(rows: pa.Table, is_wanted: npt.NDArray[np.bool_]) -> pa.Table:
+    """Return these rows."""
+    return rows.take(make_column(np.flatnonzero(is_wanted), pa.int64()))
+
+
+def rows_on(topic: Topic, rows: pa.Table) -> pa.Table:
+    """Return the rows of one topic."""
+    return rows_where(rows, numbers(rows["topic"]) == topic)
+
+
+def distinct(rows: pa.Table) -> pa.Table:
+    """Return the different answers to one part, in order."""
+    columns = [numbers(rows[name]) for name in ("value", "hash", "topic")]
+    order = np.lexsort(columns)
+    is_new = np.logical_or.reduce([_is_first(column[order]) for column in columns])
+    return rows.take(make_column(order[is_new], pa.int64())).combine_chunks()
+
+
+def matching(rows: pa.Table, asked: Numbers) -> pa.Table:
     """Return the rows of one topic that have one of these hashes."""
-    hashes = rows["hash"].to_numpy()
-    if not len(asked):
-        return rows.slice(0, 0)
-    is_asked = asked[np.minimum(np.searchsorted(asked, hashes), len(asked) - 1)] == hashes
-    return rows.filter(pa.array(is_asked))
+    return rows_where(rows, is_among(numbers(rows["hash"]), asked))
+
+
+def is_among(values: npt.NDArray[Any], known: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which values are among ``known`` ones in ascending order."""
+    if not len(known):
+        return np.zeros(len(values), bool)
+    found: npt.NDArray[np.bool_] = known[np.minimum(np.searchsorted(known, values), len(known) - 1)] == values
+    return found
 
 
 def answer(rows: pa.Table, common: int, first: int) -> pa.Table:
@@ -94,14 +158,13 @@ def answer(rows: pa.Table, common: int, first: int) -> pa.Table:
 
     ``rows``: all rows of some hashes, in any order. ``common``: see ``Method.common``.
     """
-    return pa.concat_tables(
-        _answer(rows.filter(pc.equal(rows["topic"], topic)), topic, common, first) for topic in ASKED
-    )
+    return pa.concat_tables(answer_on(topic, rows_on(topic, rows), common, first) for topic in ASKED)
 
 
-def _answer(rows: pa.Table, topic: Topic, common: int, first: int) -> pa.Table:
+def answer_on(topic: Topic, rows: pa.Table, common: int, first: int) -> pa.Table:
+    """Answer questions of one topic: see ``answer``."""
     rows = rows.sort_by([(name, "ascending") for name in ("hash", "part", "value")])
-    hashes, parts, values = (rows[name].to_numpy() for name in ("hash", "part", "value"))
+    hashes, parts, values = (numbers(rows[name]) for name in ("hash", "part", "value"))
     is_new = _is_first(hashes)
     asking = np.flatnonzero((is_new | _is_first(parts)) & (parts >= first))
     # The rows of a hash that earlier parts left stand before the first row of the asking part.
@@ -121,16 +184,11 @@ def _answer(rows: pa.Table, topic: Topic, common: int, first: int) -> pa.Table:
         if topic is Topic.COUNT:
             # Else the count of a sentence of every page differs in every round, and no part stays.
             totals = np.minimum(totals, MOST)
-        return _rows_of(topic, parts[asking], hashes[asking], totals, np.zeros_like(totals))
+        return make_rows(topic, parts[asking], hashes[asking], totals)
     lengths = high - low
     named = left[np.repeat(low - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())]
     asking = np.repeat(asking, lengths)
-    return _rows_of(topic, parts[asking], hashes[asking], values[named], rows["original"].to_numpy()[named])
-
-
-def _rows_of(topic: Topic, *columns: npt.NDArray[Any]) -> pa.Table:
-    topics = np.full(len(columns[0]), topic)
-    return pa.table([pa.array(one, field.type) for one, field in zip((topics, *columns), ROWS, strict=True)], ROWS)
+    return make_rows(topic, parts[asking], hashes[asking], values[named], numbers(rows["original"])[named])
 
 
 def _is_first(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -140,8 +198,8 @@ def _is_first(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     return found
 
 
-def named_ranks(given: pa.Table) -> _Numbers:
+def named_ranks(given: pa.Table) -> Numbers:
     """Return the ranks of the pages that answers name, and of their originals."""
-    given = given.filter(pc.less_equal(given["topic"], Topic.URL))
-    ranks = sorted_set(np.concatenate((given["value"].to_numpy(), given["original"].to_numpy())))
+    given = rows_where(given, numbers(given["topic"]) <= Topic.URL)
+    ranks = sorted_set(np.concatenate((numbers(given["value"]), numbers(given["original"]))))
     return ranks[ranks > 0]

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from scrapy_neardup.atomic import open_private, replace_file
-from scrapy_neardup.batch.rows import ASKED, ROWS, Asked, Topic, sorted_set
+from scrapy_neardup.batch.rows import ASKED, ROWS, Asked, Topic, make_column, numbers, sorted_set
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods import Method
@@ -152,7 +152,7 @@ class ArchivePart:
 
     def asked(self) -> Asked:
         """Return the hashes that the judged pages ask for."""
-        return {topic: sorted_set(self.rows_of(topic)["hash"].to_numpy()) for topic in ASKED}
+        return {topic: sorted_set(numbers(self.rows_of(topic)["hash"])) for topic in ASKED}
 
     def judged_pages(self) -> pa.Table:
         """Return JUDGED, mapped into memory: only used rows are read from the disk."""
@@ -161,10 +161,10 @@ class ArchivePart:
     def records(self, ranks: Sequence[int]) -> Iterator[tuple[int, bytes]]:
         """Return the ids and packed records that the pages with these ranks wrote, without those that wrote none."""
         pages = self.judged_pages()
-        known = pages["rank"].to_numpy()
+        known = numbers(pages["rank"])
         places = np.searchsorted(known, ranks)
         places = places[places < len(known)]
-        found = pages.take(pa.array(places[np.isin(known[places], ranks)]))
+        found = pages.take(make_column(places[np.isin(known[places], ranks)], pa.int64()))
         for id, record in zip(found["id"].to_pylist(), found["record"].to_pylist(), strict=True):
             if record is not None:
                 yield id, record

@@ -12,7 +12,7 @@ from array import array
 from bisect import bisect_left, insort
 from collections.abc import Sequence, Set
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from scrapy import Spider, signals
@@ -34,9 +34,12 @@ from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.visits import Awaited, JudgedPage, end_ticket
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.judge.in_flight import Outcomes
+from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.base import without_password
 from scrapy_neardup.untrusted import line_logger
+
+if TYPE_CHECKING:
+    from scrapy_neardup.judge.remote import RemoteCrawl
 
 logger = line_logger(__name__)
 
@@ -67,7 +70,7 @@ class Delivery:
 
     def __init__(
         self,
-        detector: Outcomes,
+        detector: Detector | RemoteCrawl,
         notes: Notes,
         exporter: FeedExporter | None = None,
         known_pages: int = 0,

@@ -3,32 +3,32 @@
 #define WAYS 8
 #define MOST_BUCKETS 0x10000
 
-/* The memory of ``Recurrence``. */
+/* A bucket of ``Recurrence``: entries in the order in which they are replaced, behind them empty ways without sites. */
 typedef struct {
-    uint8_t *newest, *repeats, *dirty;
-    uint32_t *sentences, *sites;
-    uint32_t buckets;
-    Py_ssize_t in_block; /* buckets */
+    uint32_t sentences[WAYS], sites[WAYS];
+    uint8_t repeats[WAYS];
+    uint32_t is_changed;
+} Bucket;
+
+typedef struct {
+    Bucket *buckets;
+    uint32_t mask;
 } Counted;
 
-/* The parts of a table in one piece of memory; 0 with an error. */
-static int read_table(PyObject *memory, Py_ssize_t in_block, Counted *table)
+/* The buckets in the memory of a table; 0 with an error. */
+static int read_table(PyObject *memory, Counted *table)
 {
-    int is_right = 1 <= in_block && in_block <= MOST_BUCKETS;
-    Py_ssize_t all = PyByteArray_Size(memory), size = is_right ? in_block * (9 * WAYS + 1) + 1 : 1, blocks = all / size, ways;
-    is_right = is_right && blocks && blocks * size == all && blocks <= MOST_BUCKETS / in_block &&
-               !(blocks * in_block & (blocks * in_block - 1));
-    if (!is_so(is_right, PyExc_ValueError, "the number of buckets must be a power of two, as many in every block"))
-        return 0;
-    table->in_block = in_block;
-    table->buckets = (uint32_t)(blocks * in_block);
-    ways = (Py_ssize_t)table->buckets * WAYS;
-    table->sentences = (uint32_t *)(void *)PyByteArray_AsString(memory);
-    table->sites = table->sentences + ways;
-    table->repeats = (uint8_t *)(table->sites + ways);
-    table->newest = table->repeats + ways;
-    table->dirty = table->newest + table->buckets;
-    return 1;
+    Py_ssize_t size = PyByteArray_Size(memory), buckets = size / (Py_ssize_t)sizeof(Bucket);
+    table->buckets = (Bucket *)(void *)PyByteArray_AsString(memory);
+    table->mask = (uint32_t)buckets - 1;
+    return is_so(0 < buckets && buckets <= MOST_BUCKETS && !(buckets & (buckets - 1)) &&
+                     buckets * (Py_ssize_t)sizeof(Bucket) == size,
+                 PyExc_ValueError, "the number of buckets must be a power of two");
+}
+
+static Bucket *bucket_of(const Counted *table, uint32_t sentence)
+{
+    return &table->buckets[sentence & table->mask];
 }
 
 /* The sentences of a page in bytes; NULL with an error. */
@@ -41,21 +41,23 @@ static const uint32_t *sentences_in(PyObject *bytes, Py_ssize_t *count)
                : NULL;
 }
 
-/* The slot of a sentence; -1 if it has none. */
-static Py_ssize_t slot_of(const Counted *table, uint32_t sentence)
+/* The way of a sentence; -1 if it has none. */
+static int way_of(const Bucket *bucket, uint32_t sentence)
 {
-    Py_ssize_t slot = (Py_ssize_t)(sentence & (table->buckets - 1)) * WAYS, end = slot + WAYS;
-    for (; slot < end; slot++)
-        if (table->sentences[slot] == sentence)
-            return slot;
+    int way;
+    for (way = 0; way < WAYS && bucket->sites[way]; way++)
+        if (bucket->sentences[way] == sentence)
+            return way;
     return -1;
 }
 
 /* The number of sites of a sentence, with its repeats that of pages. */
 static Py_ssize_t stood_on(const Counted *table, uint32_t sentence, int with_repeats)
 {
-    Py_ssize_t slot = slot_of(table, sentence), count = slot >= 0 && with_repeats ? table->repeats[slot] : 0;
-    uint32_t sites = slot >= 0 ? table->sites[slot] : 0;
+    const Bucket *bucket = bucket_of(table, sentence);
+    int way = way_of(bucket, sentence);
+    Py_ssize_t count = way >= 0 && with_repeats ? bucket->repeats[way] : 0;
+    uint32_t sites = way >= 0 ? bucket->sites[way] : 0;
     for (; sites; sites &= sites - 1)
         count++;
     return count;
@@ -72,22 +74,22 @@ static uint32_t on_site(const Site *site, uint32_t sentence)
     return (uint32_t)(mix(mix(sentence ^ site->name ^ site->offset) * site->base) >> 32);
 }
 
-/* Sentences, buckets of a block, hash of the site, offset, base, and of each table the least number and the memory. */
+/* Sentences, hash of the site, offset, base, and of each table the least number and the memory. */
 KERNEL(are_common)
 {
     Counted here, everywhere;
     PyObject *bytes, *of_site, *of_all, *found;
     const uint32_t *asked;
     Site site;
-    Py_ssize_t i, count, in_block, pages, sites;
-    if (!PyArg_ParseTuple(args, "SO&KKKO&YO&Y", &bytes, as_size, &in_block, &site.name, &site.offset, &site.base, as_size,
-                          &pages, &of_site, as_size, &sites, &of_all) ||
-        !read_table(of_site, in_block, &here) || !read_table(of_all, in_block, &everywhere) ||
+    Py_ssize_t i, count, pages, sites;
+    if (!PyArg_ParseTuple(args, "SKKKO&YO&Y", &bytes, &site.name, &site.offset, &site.base, as_size, &pages, &of_site,
+                          as_size, &sites, &of_all) ||
+        !read_table(of_site, &here) || !read_table(of_all, &everywhere) ||
         !(asked = sentences_in(bytes, &count)) || !(found = PyByteArray_FromStringAndSize(NULL, count)))
         return NULL;
     for (i = 0; i < count; i++) {
-        SOON(&here.sentences[(on_site(&site, asked[i]) & (here.buckets - 1)) * WAYS]);
-        SOON(&everywhere.sentences[(asked[i] & (everywhere.buckets - 1)) * WAYS]);
+        SOON(bucket_of(&here, on_site(&site, asked[i])));
+        SOON(bucket_of(&everywhere, asked[i]));
     }
     for (i = 0; i < count; i++)
         PyByteArray_AsString(found)[i] = stood_on(&here, on_site(&site, asked[i]), 1) >= pages ||
@@ -95,26 +97,33 @@ KERNEL(are_common)
     return found;
 }
 
-/* See ``_admit``: gives a new sentence the next way without repeats; without one takes 1 off all counts and returns 0. */
-static int admitted(const Counted *table, uint32_t sentence, uint32_t bit, Py_ssize_t bucket)
+/* Gives a new sentence an empty way, or the place of the first one without repeats, which is then behind the others.
+ * If there is none, takes 1 off all counts and returns 0. */
+static int is_admitted(Bucket *bucket, uint32_t sentence, uint32_t bit)
 {
-    uint8_t *counts = table->repeats + bucket * WAYS;
-    int turn, way = 0, best = -1;
-    for (turn = 1; turn <= WAYS && best != 0; turn++) { /* the way that was filled last comes last */
-        int one = (table->newest[bucket] + turn) % WAYS;
-        if (best < 0 || counts[one] < best) {
-            best = counts[one];
-            way = one;
+    const Bucket old = *bucket;
+    int count = 0, first = 0, to;
+    while (count < WAYS && old.sites[count])
+        count++;
+    if (count == WAYS) {
+        while (first < WAYS && old.repeats[first])
+            first++;
+        if (first == WAYS) {
+            for (to = 0; to < WAYS; to++)
+                bucket->repeats[to]--;
+            return 0;
+        }
+        count--;
+        for (to = 0; to < count; to++) {
+            int from = (first + 1 + to) % WAYS;
+            bucket->sentences[to] = old.sentences[from];
+            bucket->sites[to] = old.sites[from];
+            bucket->repeats[to] = old.repeats[from];
         }
     }
-    if (best > 0) {
-        for (way = 0; way < WAYS; way++)
-            counts[way]--;
-        return 0;
-    }
-    table->sentences[bucket * WAYS + way] = sentence;
-    table->sites[bucket * WAYS + way] = bit;
-    table->newest[bucket] = (uint8_t)way;
+    bucket->sentences[count] = sentence;
+    bucket->sites[count] = bit;
+    bucket->repeats[count] = 0;
     return 1;
 }
 
@@ -123,36 +132,34 @@ static void count_in(const Counted *table, uint32_t *noted, Py_ssize_t count, ui
 {
     uint8_t full[MOST_BUCKETS / 8];
     Py_ssize_t i;
-    memset(full, 0, (table->buckets + 7) / 8);
+    memset(full, 0, table->mask / 8 + 1);
     for (i = 0; i < count; i++) {
-        size_t slot = (size_t)(noted[i] & (table->buckets - 1)) * WAYS;
-        SOON(&table->sentences[slot]);
-        SOON(&table->sites[slot]);
-        SOON(&table->repeats[slot]);
+        SOON(bucket_of(table, noted[i])->sentences);
+        SOON(bucket_of(table, noted[i])->repeats);
     }
     qsort(noted, (size_t)count, sizeof *noted, compare_halves);
     for (i = 0; i < count; i++) { /* the known ones are counted first */
-        Py_ssize_t slot = slot_of(table, noted[i]);
-        int is_twice = i && noted[i] == noted[i - 1];
-        table->dirty[(noted[i] & (table->buckets - 1)) / (uint32_t)table->in_block] = 1;
-        is_known[i] = slot >= 0 || is_twice;
-        if (slot < 0 || is_twice)
+        Bucket *bucket = bucket_of(table, noted[i]);
+        int way = way_of(bucket, noted[i]), is_twice = i && noted[i] == noted[i - 1];
+        bucket->is_changed = 1;
+        is_known[i] = way >= 0 || is_twice;
+        if (way < 0 || is_twice)
             continue;
-        table->repeats[slot] += table->sites[slot] & bit && table->repeats[slot] < 255;
-        table->sites[slot] |= bit;
+        bucket->repeats[way] += bucket->sites[way] & bit && bucket->repeats[way] < 255;
+        bucket->sites[way] |= bit;
     }
     /* The last of several gets a way first. A page takes at most 1 off each count of a bucket. */
     for (i = count; i-- > 0;) {
-        Py_ssize_t bucket = (Py_ssize_t)(noted[i] & (table->buckets - 1));
-        if (is_known[i] || full[bucket >> 3] >> (bucket & 7) & 1)
+        uint32_t at = noted[i] & table->mask;
+        if (is_known[i] || full[at >> 3] >> (at & 7) & 1)
             continue;
-        if (!admitted(table, noted[i], bit, bucket))
-            full[bucket >> 3] |= (uint8_t)(1 << (bucket & 7));
+        if (!is_admitted(&table->buckets[at], noted[i], bit))
+            full[at >> 3] |= (uint8_t)(1 << (at & 7));
     }
 }
 
-/* Sentences, the page's number if it has one and it is the last of them, buckets of a block, hash of the site, offset, base,
- * memory of the site's table, bit of the site or None, memory of the table of all sites. */
+/* Sentences, the page's number if it has one and it is the last of them, hash of the site, offset, base, memory of the
+ * site's table, bit of the site or None, memory of the table of all sites. */
 KERNEL(count_page)
 {
     Counted here, everywhere;
@@ -160,17 +167,17 @@ KERNEL(count_page)
     const uint32_t *asked;
     uint32_t *noted, bits = 0;
     Site site;
-    Py_ssize_t i, count, in_block;
+    Py_ssize_t i, count;
     int has_number, is_new;
-    if (!PyArg_ParseTuple(args, "SpO&KKKYOY", &bytes, &has_number, as_size, &in_block, &site.name, &site.offset, &site.base,
-                          &of_site, &bit, &of_all) ||
-        !read_table(of_site, in_block, &here) || !read_table(of_all, in_block, &everywhere))
+    if (!PyArg_ParseTuple(args, "SpKKKYOY", &bytes, &has_number, &site.name, &site.offset, &site.base, &of_site, &bit,
+                          &of_all) ||
+        !read_table(of_site, &here) || !read_table(of_all, &everywhere))
         return NULL;
     if (bit != Py_None)
         bits = UINT32_C(1) << (PyLong_AsUnsignedLongLongMask(bit) & 31);
     if (PyErr_Occurred() || !(asked = sentences_in(bytes, &count)) || !(noted = memory_for(count + 1, sizeof *noted + 1)))
         return NULL;
-    is_new = !(has_number && count && slot_of(&here, on_site(&site, asked[count - 1])) >= 0);
+    is_new = !(has_number && count && stood_on(&here, on_site(&site, asked[count - 1]), 0));
     if (is_new) {
         for (i = 0; i < count; i++)
             noted[i] = on_site(&site, asked[i]);

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 #: The version of the module for these files. Another one, left by an editable install, is not used.
-_VERSION = 28
+_VERSION = 29
 
 
 class Kernels(Protocol):
@@ -59,13 +59,11 @@ class Kernels(Protocol):
     # ``farmhash.python_fingerprint``.
     def fingerprint64(self, data: bytes, /) -> int: ...
     # ``Counts.are_common``, a byte each. ``tables``: of each the least number, and the table.
-    def are_common(
-        self, asked: bytes, block: int, of_site: int, offset: int, base: int, /, *tables: Any
-    ) -> bytearray: ...
+    def are_common(self, asked: bytes, of_site: int, offset: int, base: int, /, *tables: Any) -> bytearray: ...
     # ``Counts.note``; the page's number is the last of the noted, if it has one. ``tables``: the site's table, a bit or
     # None, the other table.
     def count_page(
-        self, noted: bytes, numbered: bool, block: int, of_site: int, offset: int, base: int, /, *tables: Any
+        self, noted: bytes, numbered: bool, of_site: int, offset: int, base: int, /, *tables: Any
     ) -> bool: ...
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from scrapy_neardup.fast_dataclass import fast_dataclass
-from scrapy_neardup.model import Fingerprint, Page, Verdict
+from scrapy_neardup.model import Fingerprint, Verdict
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.record import Record
 
@@ -59,36 +58,6 @@ class Blocked:
 
 
 Ruling = Ruled | Blocked
-
-
-class PageJudgement(Protocol):
-    """One page from its first check until its verdict. On this machine each call completes at once."""
-
-    async def __aenter__(self) -> PageJudgement: ...
-
-    async def __aexit__(self, *_: object) -> None: ...
-
-    async def check(self, page: Page) -> Ruling:
-        """Judge the page. If it is blocked, wait and call again. Raises StoreError."""
-
-    async def wait(self, by: Reservation, seconds: float) -> None:
-        """Wait until the page that blocks this one is settled, or give it up. Raises StoreError."""
-
-
-class Outcomes(Protocol):
-    """The outcomes of the pages of a crawl. On a server these return before they are done."""
-
-    def commit(self, reservation: Reservation, *, sealed: bool) -> None:
-        """The item came through: the page counts, permanently if ``sealed``."""
-
-    def release(self, reservation: Reservation) -> None:
-        """The item was lost: the page is no longer in flight."""
-
-    def roll_back(self, id: int) -> None:
-        """Roll back a committed page."""
-
-    def seal(self, ids: Iterable[int]) -> None:
-        """The feeds that hold these pages are stored: keep them permanently."""
 
 
 class InFlight:

@@ -23,7 +23,6 @@ from typing import Any
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.base import SETTING, Changes, FileEngine, Moving, Row
-from scrapy_neardup.kv.checkpoint import checkpoint
 from scrapy_neardup.kv.lock import ScratchDirectory
 from scrapy_neardup.kv.tally import Witness
 
@@ -112,9 +111,7 @@ class LevelDB(FileEngine):
         self._scratch = ScratchDirectory(self._root)
         copy = self._scratch.path / "db"
         try:
-            checkpoint(self._files, copy)
-        except ValueError as error:
-            raise self.damaged(str(error)) from None
+            _copy_at_one_moment(self._files, copy)
         except OSError as error:
             raise self.uncopied(error) from error
         self.open_at(copy)
@@ -224,3 +221,44 @@ class LevelDB(FileEngine):
             with suppress(FileNotFoundError):  # LevelDB tidies up whenever it likes
                 total += file.stat().st_size
         return total
+
+
+# Tables never change, so hard links will do. Logs and the manifest only grow, so a copy is a state of an earlier
+# moment. A log goes once the manifest names its table. So if the manifest is equal before and after copying, the copy
+# is the database at one write in between; LevelDB drops an incomplete last write, as after a kill. LevelDB numbers its
+# new files above all logs. So a table above a log may be unfinished, and LevelDB may write to its name in the copy: it
+# is no link.
+
+_MOVING = "its file CURRENT, or the manifest that it names, is missing or changing"
+
+
+def _copy_at_one_moment(files: Path, copy: Path) -> None:
+    """Make the folder ``copy`` with the database. Raises Moving, OSError."""
+    copy.mkdir()
+    try:
+        current = (files / "CURRENT").read_bytes()
+        name = Path(current.decode("ascii", "replace").strip()).name  # of a damaged one it may be anything
+        packed = (files / name).read_bytes()
+        (copy / "CURRENT").write_bytes(current)
+        (copy / name).write_bytes(packed)
+        numbered = sorted((int(file.stem), file) for file in files.iterdir() if file.stem.isdecimal())
+        first_log = next((number for number, file in numbered if file.suffix == ".log"), 0)
+        for number, file in numbered:
+            if file.suffix == ".log" or (file.suffix in _TABLES and number > first_log):
+                with suppress(FileNotFoundError):  # it was merged into others; if not, LevelDB misses it
+                    shutil.copyfile(file, copy / file.name)
+            elif file.suffix in _TABLES:
+                _link(file, copy / file.name)
+        if (files / "CURRENT").read_bytes() != current or (files / name).stat().st_size != len(packed):
+            raise Moving(_MOVING)
+    except (FileNotFoundError, IsADirectoryError, ValueError):
+        raise Moving(_MOVING) from None
+
+
+def _link(file: Path, other: Path) -> None:
+    try:
+        os.link(file, other)
+    except FileNotFoundError:
+        pass
+    except OSError:  # another disk, a file of somebody else's, a file system that knows no second names
+        shutil.copyfile(file, other)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
-from itertools import islice
+from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import SplitResult
 
 from sortedcontainers import SortedSet
@@ -14,34 +15,44 @@ from sortedcontainers import SortedSet
 from scrapy_neardup.kv.base import SETTING, Changes, Engine, KeyValueStore, Row, WrappedStore, after
 from scrapy_neardup.kv.leveldb import LevelDB
 
-#: Keys to fetch first, as the caller may want few. At most so many at a time, and gone keys that are no burden.
+V = TypeVar("V")
+#: Rows to give first, as the caller may want few. At most so many at a time, and gone keys that are no burden.
 _FEW, _MANY = 16, 10_000
 
 
-class SortedKeys:
-    """The keys of a dictionary in byte order. They cost hardly anything before the first scan.
+class SortedRows(dict[bytes, V]):
+    """Rows that ``change`` changes and ``scan`` sorts. The order costs hardly anything before the first scan.
 
     A scan sorts the keys that were added since the last one, and skips keys that are gone.
     """
 
-    def __init__(self, rows: Collection[bytes]) -> None:
-        self._rows = rows
-        self._added: list[bytes] = [*rows]
+    def __init__(self, rows: Mapping[bytes, V] | None = None) -> None:
+        super().__init__(rows or {})
+        self._added: list[bytes] = [*self]
         self._sorted = SortedSet()
 
-    def add(self, keys: Iterable[bytes]) -> None:
-        """Note keys that are new, or were gone."""
-        self._added += keys
+    def change(self, rows: Mapping[bytes, V], gone: Iterable[bytes] = ()) -> None:
+        """Remove rows, and put others."""
+        for key in gone:
+            self.pop(key, None)
+        self._added += [key for key in rows if key not in self]
+        self.update(rows)
 
-    def find(self, low: bytes, high: bytes | None, *, reverse: bool = False) -> Iterator[bytes]:
-        """Yield the keys from ``low`` to before ``high``. The dictionary must not change meanwhile."""
-        if self._added:
-            self._sorted.update(self._added)
-            self._added.clear()
-        if len(self._sorted) > 2 * len(self._rows) + _MANY:
-            self._sorted = SortedSet(self._rows)
-        found = self._sorted.irange(low, high, (True, False), reverse)
-        return (key for key in found if key in self._rows)
+    def scan(self, prefix: bytes, start: bytes, *, reverse: bool) -> Iterator[tuple[bytes, V]]:
+        """See ``KeyValueStore.scan``. The caller may change rows before it goes on."""
+        low, high, many = max(start, prefix), after(prefix), _FEW
+        while True:
+            if self._added:
+                self._sorted.update(self._added)
+                self._added.clear()
+            if len(self._sorted) > 2 * len(self) + _MANY:
+                self._sorted = SortedSet(self)
+            keys = self._sorted.irange(low, high, (True, False), reverse)
+            if not (few := [*islice((key for key in keys if key in self), many)]):
+                return
+            yield from [(key, self[key]) for key in few]
+            low, high = (low, few[-1]) if reverse else (few[-1] + b"\0", high)
+            many = min(2 * many, _MANY)
 
 
 class Memory(Engine):
@@ -53,8 +64,7 @@ class Memory(Engine):
 
     def __init__(self, location: str = "memory:", named_by: str = SETTING) -> None:
         super().__init__(location, named_by)
-        self._rows: dict[bytes, bytes] = {}
-        self._keys = SortedKeys(self._rows)
+        self._rows = SortedRows[bytes]()
 
     @classmethod
     def read_url(cls, parts: SplitResult) -> str:
@@ -76,18 +86,10 @@ class Memory(Engine):
         return [*map(self._rows.get, keys)]
 
     def scan(self, prefix: bytes, *, start: bytes = b"", reverse: bool = False) -> Iterator[Row]:
-        # The caller may stop soon, and may write before it goes on.
-        low, high, many = max(start, prefix), after(prefix), _FEW
-        while few := [*islice(self._keys.find(low, high, reverse=reverse), many)]:
-            yield from [(key, self._rows[key]) for key in few]
-            low, high = (low, few[-1]) if reverse else (few[-1] + b"\0", high)
-            many = min(2 * many, _MANY)
+        return self._rows.scan(prefix, start, reverse=reverse)
 
     def write(self, changes: Changes, *, sync: bool) -> None:
-        for key in changes.deletes:
-            self._rows.pop(key, None)
-        self._keys.add([key for key in changes.puts if key not in self._rows])
-        self._rows.update(changes.puts)
+        self._rows.change(changes.puts, changes.deletes)
 
     def size(self) -> int:
         """Return the bytes of keys and values, without Python's overhead."""
@@ -107,8 +109,7 @@ class Transaction(WrappedStore):
     def __init__(self, base: KeyValueStore) -> None:
         super().__init__(base)
         #: Rows in memory. None hides a row of the base.
-        self._rows: dict[bytes, bytes | None] = {}
-        self._keys = SortedKeys(self._rows)
+        self._rows = SortedRows[bytes | None]()
 
     def get(self, key: bytes) -> bytes | None:
         return self._rows[key] if key in self._rows else self.base.get(key)
@@ -117,19 +118,16 @@ class Transaction(WrappedStore):
         return [*map(self._rows.get, keys, self.base.get_all(keys))]
 
     def scan(self, prefix: bytes, *, start: bytes = b"", reverse: bool = False) -> Iterator[Row]:
-        keys = self._keys.find(max(start, prefix), after(prefix), reverse=reverse)
-        above = {key: self._rows[key] for key in keys}
-        below = self.base.scan(prefix, start=start, reverse=reverse)
-        if not above:
-            return below
-        others = (row for row in below if row[0] not in above)
-        rows = merge(above.items(), others, key=itemgetter(0), reverse=reverse)
-        return ((key, value) for key, value in rows if value is not None)
+        above, below = (
+            self._rows.scan(prefix, start, reverse=reverse),
+            self.base.scan(prefix, start=start, reverse=reverse),
+        )
+        for key, same in groupby(merge(above, below, key=itemgetter(0), reverse=reverse), itemgetter(0)):
+            if (value := self._rows.get(key, next(same)[1])) is not None:
+                yield key, value
 
     def write(self, changes: Changes, *, sync: bool) -> None:
-        rows = {**dict.fromkeys(changes.deletes), **changes.puts}
-        self._keys.add([key for key in rows if key not in self._rows])
-        self._rows.update(rows)
+        self._rows.change({**dict.fromkeys(changes.deletes), **changes.puts})
 
     def close(self, last: Changes | None = None) -> None:
         self.base.close()
@@ -162,8 +160,7 @@ class Temporary(Transaction):
             self.base = engine
         puts = {key: value for key, value in self._rows.items() if value is not None}
         self.base.write(Changes(puts, self._rows.keys() - puts.keys()), sync=False)
-        self._rows = {}
-        self._keys = SortedKeys(self._rows)
+        self._rows = SortedRows()
 
     def size(self) -> int:
         self._spill()

@@ -40,7 +40,7 @@ class OpenState:
 
     def rows(self, prefix: bytes) -> Iterator[Row]:
         """Yield the rows with a prefix."""
-        return iter(self.store.counted().items()) if prefix == b"b" else self.store.rows(prefix)
+        return iter(self.store.counts.rows().items()) if prefix == b"b" else self.store.rows(prefix)
 
     def counts(self) -> Counts:
         """Return the boilerplate counts. Raises StoreDamaged."""

@@ -7,7 +7,7 @@ has meanwhile. The stream is bounded: counts may be too low, never too high.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from secrets import token_bytes
 
@@ -18,9 +18,8 @@ from scrapy_neardup.server.layout import once_name
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.transaction import Note, OvertakenError, RemoteTransaction, unpack_notes
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.boilerplate import BoilerplateCounts, Counts
-from scrapy_neardup.state.records import PageRows
-from scrapy_neardup.state.sentence_counts import Sentences
+from scrapy_neardup.state.boilerplate import Counts
+from scrapy_neardup.state.pages import PageStore
 
 #: The row with the position in the stream that the blocks include.
 COUNTED = layout.meta_key("counted")
@@ -31,36 +30,29 @@ CHUNK = 100
 Entries = list[tuple[bytes, tuple[bytes, bytes]]]
 
 
-class SharedBoilerplate(BoilerplateCounts):
-    """The boilerplate counts of a state on a server."""
+class SharedBoilerplate:
+    """The boilerplate counts of a state on a server. ``load`` reads them, ``store.counts`` holds them."""
 
     #: All entries of the stream before this one are counted here; the same for the blocks that were read.
     stream_position = _START
     _blocks_position: bytes | None = None
 
-    def __init__(self, rows: PageRows, kv: Redis) -> None:
+    def __init__(self, store: PageStore, kv: Redis) -> None:
+        self._store = store
         self._redis = kv
-        super().__init__(rows)
+
+    def load(self, read_blocks: Callable[[], Counts]) -> None:
+        """Read the blocks, then the rest of the stream. Raises StoreDamaged."""
+        while True:
+            self._blocks_position = self._redis.fetch(COUNTED)
+            self._store.counts = read_blocks()
+            if self._redis.fetch(COUNTED) == self._blocks_position:  # else somebody has written them meanwhile
+                break
         self.stream_position = self._blocks_position or _START
         self._catch_up()
 
-    def load(self) -> Counts:
-        """Return the counts in the blocks. Raises StoreDamaged."""
-        while True:
-            self._blocks_position = self._redis.fetch(COUNTED)
-            counts = super().load()
-            if self._redis.fetch(COUNTED) == self._blocks_position:  # else somebody has written them meanwhile
-                return counts
-
-    def note(self, sentences: Sentences, site: str, *, everywhere: bool, page: int | None) -> None:
-        """See ``PageStore.note``."""
-        self._add_note(Note(sentences, site, everywhere, page))
-
-    def note_form(self, site: str, *, in_form: bool) -> None:
-        """See ``PageStore.note_form``."""
-        self._add_note(Note(None, site, in_form))
-
-    def _add_note(self, note: Note) -> None:
+    def add(self, note: Note) -> None:
+        """Count a note, and publish it."""
         if self._redis.transaction is not None:
             self._redis.transaction.notes.append(note)
             return
@@ -74,7 +66,7 @@ class SharedBoilerplate(BoilerplateCounts):
     def count(self, notes: Iterable[Note]) -> None:
         """Count notes."""
         for sentences, site, yes, page in notes:
-            counts = self.counts.on_site(site, self._rows.hashes)
+            counts = self._store.counts.on_site(site, self._store.hashes)
             if sentences is None:
                 counts.note_form(in_form=yes)
             else:
@@ -87,27 +79,27 @@ class SharedBoilerplate(BoilerplateCounts):
                 if not fields[1].startswith(self._redis.leases.token):
                     self.count(unpack_notes(fields[1]))
             except ValueError as error:
-                raise self._kv.damaged(f"the counted sentences of a page cannot be read ({error})") from None
+                raise self._redis.damaged(f"the counted sentences of a page cannot be read ({error})") from None
             self.stream_position = position
 
     def _catch_up(self) -> bool:
         """Count the rest of the stream; False if the secret of the state is unknown."""
         try:
-            bool(self._rows.hashes)
+            bool(self._store.hashes)
         except StoreMismatch:
             return False
         while entries := self._redis.link.ask(Program.entries, self.stream_position, CHUNK):
             self.count_entries(entries)
         return True
 
-    def write(self, *, sync: bool) -> None:
+    def write(self) -> None:
         """Write the blocks, unless somebody has since we read them: they or the stream have all counts then."""
         if self._redis.fetch(COUNTED) != self._blocks_position or not self._catch_up():
             return
-        if not (blocks := self.changes().puts):
+        if not (blocks := self._store.counts.rows(changed=True)):
             return
         changes, read_set = Changes({**blocks, COUNTED: self.stream_position}), {COUNTED: self._blocks_position}
         with suppress(OvertakenError):
             self._redis.commit(RemoteTransaction(changes=changes, read_set=read_set))
             self._blocks_position = self.stream_position
-            self.counts.saved()
+            self._store.counts.saved()

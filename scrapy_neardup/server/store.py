@@ -9,7 +9,9 @@ from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.server.claims import NUMBER_BITS, Leases, pack, pending_page
 from scrapy_neardup.server.counting import SharedBoilerplate
 from scrapy_neardup.server.engine import Redis
+from scrapy_neardup.server.layout import filing_of
 from scrapy_neardup.server.program import PendingPage, Program
+from scrapy_neardup.server.transaction import Note
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.expiry import Expiry
 from scrapy_neardup.state.journal import Journal, UnsealedPages
@@ -17,6 +19,7 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import Postings
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.records import Clock
+from scrapy_neardup.state.sentence_counts import Sentences
 
 #: Pages to seal or forget at once; the server does nothing else meanwhile.
 BATCH = 200
@@ -45,11 +48,10 @@ class PostingRows(Postings):
         return self._redis.newest_postings(keys, limit)
 
     def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
-        rows = [row + pack(id) for row in pack_keys(keys, b"k")]
-        changes.deletes.difference_update(rows)
-        changes.puts.update(dict.fromkeys(rows, b""))
+        changes.puts[filing_of(pack(id))] = b"".join(pack_keys(keys))
 
     def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
+        changes.puts.pop(filing_of(pack(id)), None)
         for key in keys:
             changes.delete(layout.posting_key(key, id))
 
@@ -107,7 +109,8 @@ class RedisStore(PageStore):
         newest = next(kv.scan(layout.RECORDS, reverse=True), None)
         self.clock.newest = layout.last_id(newest[0]) if newest else 0
         self._postings = PostingRows(kv)
-        self._boilerplate = self.boilerplate = SharedBoilerplate(self, kv)
+        self.boilerplate = SharedBoilerplate(self, kv)
+        self.boilerplate.load(self._load_counts)
         self._expiry = Expiry(self)
         self.journal = SharedJournal(self, self._expiry)
 
@@ -126,6 +129,15 @@ class RedisStore(PageStore):
             if key not in changes.puts and key not in changes.deletes:
                 changes.sights[key] = layout.pack_seen(page.id, seconds)
 
+    def note(self, sentences: Sentences, site: str, *, everywhere: bool = True, page: int | None = None) -> None:
+        self.boilerplate.add(Note(sentences, site, everywhere, page))
+
+    def note_form(self, site: str, *, in_form: bool) -> None:
+        self.boilerplate.add(Note(None, site, in_form))
+
+    def _write_counts(self, *, sync: bool) -> None:
+        self.boilerplate.write()
+
     def note_rollback(self, rolled_back: UnsealedPages) -> None:
         super().note_rollback(rolled_back)
         self.is_held = any(
@@ -136,6 +148,6 @@ class RedisStore(PageStore):
         if not self._closed:
             self._closed = True
             try:
-                self.boilerplate.write(sync=True)
+                self._write_counts(sync=True)
             finally:
                 self.kv.close()

@@ -15,7 +15,7 @@ import struct
 import sys
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -24,10 +24,9 @@ import numpy.typing as npt
 
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.kv.base import Changes, Row
+from scrapy_neardup.kv.base import Row
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.records import PageRows
-from scrapy_neardup.state.sentence_counts import BLOCKS, IN_BLOCK, Recurrence, Sentences
+from scrapy_neardup.state.sentence_counts import BLOCKS, Recurrence, Sentences
 
 if TYPE_CHECKING:
     from tldextract import TLDExtract
@@ -113,7 +112,8 @@ class Forms:
 
     def __init__(self) -> None:
         self._sites: dict[int, tuple[int, int]] = {}
-        self._is_changed = False
+        #: Whether it changed since its block was written.
+        self.is_changed = False
 
     def note(self, site: int, pages: int, forms: int) -> None:
         """Add pages of a site, and forms among them."""
@@ -124,7 +124,7 @@ class Forms:
         self._sites[site] = pages, forms
         if len(self._sites) > _SITES:
             del self._sites[next(iter(self._sites))]
-        self._is_changed = True
+        self.is_changed = True
 
     def share(self, site: int) -> float:
         """Return the share of forms among the pages of a site; 0 if too few pages are known."""
@@ -132,15 +132,9 @@ class Forms:
         return forms / pages if pages >= LEAST_PAGES else 0.0
 
     def blocks(self, *, changed: bool = False) -> dict[int, bytes]:
-        """Return everything as one block, unless it is empty; ``changed``: and unless it is saved."""
-        if not self._sites or (changed and not self._is_changed):
-            return {}
+        """Return everything as one block, unless it is empty; ``changed``: and unless it is unchanged."""
         plain = b"".join(_FORM.pack(site, *counts) for site, counts in self._sites.items())
-        return {0: zlib.compress(plain, 1)}
-
-    def saved(self) -> None:
-        """The changed block was written."""
-        self._is_changed = False
+        return {0: zlib.compress(plain, 1)} if plain and (self.is_changed or not changed) else {}
 
     def load(self, block: int, packed: bytes) -> None:
         """Load the block. Raises ValueError and loads nothing if it is damaged."""
@@ -169,31 +163,30 @@ class Counts:
         self.here = Recurrence()
         self.everywhere = Recurrence()
         self.table_of_forms = Forms()
-        #: All tables, and the number of the first block of each.
-        self._tables: dict[int, Recurrence | Forms] = {
-            0: self.here,
-            BLOCKS: self.everywhere,
-            2 * BLOCKS: self.table_of_forms,
-        }
+        self._tables: tuple[Recurrence | Forms, ...] = self.here, self.everywhere, self.table_of_forms
 
     def on_site(self, site: str, hashes: Keyed) -> CountsOfSite:
         """Return the counts of a site; the name may be empty."""
         return _FixedCountsOfSite(self, site, hashes)
 
-    def blocks(self, *, changed: bool = False) -> dict[int, bytes]:
-        """Return number and content of blocks with counts; ``changed``: of those that changed since ``saved``."""
-        tables = self._tables.items()
-        return {first + one: packed for first, table in tables for one, packed in table.blocks(changed=changed).items()}
+    def rows(self, *, changed: bool = False) -> dict[bytes, bytes]:
+        """Return the rows of all counts; ``changed``: of those that changed since ``saved``."""
+        return {
+            layout.block_key(BLOCKS * number + block): packed
+            for number, table in enumerate(self._tables)
+            for block, packed in table.blocks(changed=changed).items()
+        }
 
     def saved(self) -> None:
-        """The changed blocks were written."""
-        for table in self._tables.values():
-            table.saved()
+        """The changed rows were written."""
+        self.here.saved()
+        self.everywhere.saved()
+        self.table_of_forms.is_changed = False
 
     def load(self, block: int, packed: bytes) -> None:
         """Load a block. Raises ValueError and loads nothing if it is damaged."""
-        first = max(first for first in self._tables if first <= block)
-        self._tables[first].load(block - first, packed)
+        number = min(block // BLOCKS, 2)
+        self._tables[number].load(block - BLOCKS * number, packed)
 
     def merge(self, other: Counts, in_both: int = 0) -> None:
         """Add the counts of another state with the same secret; ``in_both``: see ``Recurrence.merge``."""
@@ -218,7 +211,7 @@ class _FixedCountsOfSite(CountsOfSite):
             tables = self._counts.here.memory, by, self._counts.everywhere.memory
             number = b"" if page is None else page.to_bytes(4, sys.byteorder)
             noted = sentences.tobytes() + number
-            return kernels.count_page(noted, page is not None, IN_BLOCK, self.number, *self.hashes.drawn, *tables)
+            return kernels.count_page(noted, page is not None, self.number, *self.hashes.drawn, *tables)
         own = np.array([] if page is None else [page], np.uint32)
         if self.stood_here(own).any():
             return False
@@ -248,7 +241,7 @@ class _FixedCountsOfSite(CountsOfSite):
         if kernels is None:
             return super().is_common(sentences)
         tables = COMMON_HERE, self._counts.here.memory, COMMON_BITS, self._counts.everywhere.memory
-        found = kernels.are_common(sentences.tobytes(), IN_BLOCK, self.number, *self.hashes.drawn, *tables)
+        found = kernels.are_common(sentences.tobytes(), self.number, *self.hashes.drawn, *tables)
         return np.frombuffer(found, np.bool_)
 
 
@@ -306,61 +299,3 @@ def read_counts(rows: Iterable[Row]) -> Counts:
     for key, packed in rows:
         counts.load(layout.unpack_block(key), packed)
     return counts
-
-
-#: Pages between writes of the counts. A kill loses the counts of these pages at most.
-_COUNTS_EVERY = 5000
-
-
-class BoilerplateCounts:
-    """The boilerplate counts of a state: held in memory, and written from time to time."""
-
-    def __init__(self, rows: PageRows) -> None:
-        """Raises StoreDamaged."""
-        self._rows = rows
-        self._kv = rows.kv
-        #: Pages counted since the opening.
-        self._noted = 0
-        self.counts = self.load()
-        #: What counts and judges pages instead, if ``PageStore.use_exact_counts`` named it.
-        self.substitute: Callable[[str, Keyed], CountsOfSite] | None = None
-        self._last: CountsOfSite | None = None
-
-    def replace(self, on_site: Callable[[str, Keyed], CountsOfSite]) -> None:
-        """Count and judge pages with other counts from now on."""
-        self.substitute, self._last = on_site, None
-
-    def on_site(self, site: str) -> CountsOfSite:
-        """Return the counts of a site by which pages are judged. A page asks several times."""
-        if self._last is None or self._last.site != site:
-            self._last = (self.substitute or self.counts.on_site)(site, self._rows.hashes)
-        return self._last
-
-    def load(self) -> Counts:
-        """Return the counts that are written. Raises StoreDamaged."""
-        try:
-            return read_counts(self._kv.scan(b"b"))
-        except ValueError as error:
-            raise self._kv.damaged(str(error)) from None
-
-    def note(self, sentences: Sentences, site: str, *, everywhere: bool, page: int | None) -> None:
-        """See ``PageStore.note``."""
-        if not self.on_site(site).note(sentences, everywhere=everywhere, page=page):
-            return
-        self._noted += 1
-        if self._noted % _COUNTS_EVERY == 0:
-            self.write(sync=False)
-
-    def note_form(self, site: str, *, in_form: bool) -> None:
-        """See ``PageStore.note_form``."""
-        self.on_site(site).note_form(in_form=in_form)
-
-    def write(self, *, sync: bool) -> None:
-        """Write changed counts in one batch. A failed write is repeated later."""
-        if not self._kv.is_scratch:  # else nobody reads them again
-            self._kv.write(self.changes(), sync=sync)
-            self.counts.saved()
-
-    def changes(self) -> Changes:
-        """Return the batch with changed counts."""
-        return Changes({layout.block_key(block): packed for block, packed in self.counts.blocks(changed=True).items()})

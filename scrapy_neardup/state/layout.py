@@ -31,7 +31,7 @@ from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.hashing.keys import pack_key
 
 #: The number of this layout. A state with another number is refused.
-FORMAT = 6
+FORMAT = 7
 
 #: Kinds of rows: the first byte of their keys.
 RECORDS, GENERATIONS, UNSEALED, QUEUE = b"r", b"g", b"j", b"o"

@@ -15,7 +15,7 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import Changes, KeyValueStore, Row
 from scrapy_neardup.kv.checked import Snapshot
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.boilerplate import BoilerplateCounts, Counts, CountsOfSite
+from scrapy_neardup.state.boilerplate import Counts, CountsOfSite, read_counts
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import Bounds, Expiry
 from scrapy_neardup.state.journal import Journal, UnsealedPages, pending_in
@@ -25,6 +25,8 @@ from scrapy_neardup.state.records import PageRows
 from scrapy_neardup.state.sentence_counts import Sentences
 
 T = TypeVar("T")
+#: Pages between writes of the counts. A kill loses the counts of these pages at most.
+_COUNTS_EVERY = 5000
 
 
 class PageStore(PageRows):
@@ -61,6 +63,10 @@ class PageStore(PageRows):
         #: Whether another process uses the state, and the time of the rows in seconds since 1970.
         self.is_held, self.as_of = (snapshot.is_held, snapshot.as_of) if snapshot is not None else (False, 0.0)
         self._closed = False
+        #: What counts and judges pages instead of ``counts``; the counts of the last site; the pages counted so far.
+        self._exact: Callable[[str, Keyed], CountsOfSite] | None = None
+        self._last_site: CountsOfSite | None = None
+        self._counted = 0
         self._make_parts()
         if snapshot is not None:
             self.journal.running |= {layout.last_id(key) for key, _ in snapshot.scan(layout.GENERATIONS)}
@@ -68,7 +74,7 @@ class PageStore(PageRows):
     def _make_parts(self) -> None:
         newest = next(self.kv.scan(layout.RECORDS, reverse=True), None)
         self.clock.newest = self.kv.largest = layout.last_id(newest[0]) if newest else 0
-        self._boilerplate = BoilerplateCounts(self)
+        self.counts = self._load_counts()
         self._expiry = Expiry(self)
         self.journal = Journal(self, self._expiry)
 
@@ -109,7 +115,7 @@ class PageStore(PageRows):
             self.kv.close(self._last_changes())
 
     def _last_changes(self) -> Changes | None:
-        return None if self.kv.is_scratch else self._boilerplate.changes()
+        return None if self.kv.is_scratch else Changes(self.counts.rows(changed=True))
 
     # Rows, for commands and small tables; see ``layout``.
 
@@ -191,7 +197,7 @@ class PageStore(PageRows):
 
         def write() -> None:
             changes = Changes(dict(extra_rows))
-            erases = replaces and not generation and self._boilerplate.substitute is None
+            erases = replaces and not generation and self._exact is None
             gone = self.journal.supersede(replaces, changes) if erases else 0
             self.file(record, changes, seconds, evidence)
             if generation:
@@ -267,41 +273,54 @@ class PageStore(PageRows):
         """Remove a few pages that exceed the bounds; return how many. Call it for each page."""
         return self.kv.run(lambda: self._expiry.expire(bounds, self.journal.is_unsealed))
 
-    # Boilerplate.
+    # Boilerplate. Counts are in memory and have a fixed size.
+
+    def _load_counts(self) -> Counts:
+        """Return the counts that are written. Raises StoreDamaged."""
+        try:
+            return read_counts(self.kv.scan(b"b"))
+        except ValueError as error:
+            raise self.kv.damaged(str(error)) from None
 
     def on_site(self, site: str) -> CountsOfSite:
-        """Return the counts of a site; see ``site_of``. The name may be empty."""
-        return self._boilerplate.on_site(site)
+        """Return the counts of a site by which pages are judged; see ``site_of``. The name may be empty."""
+        if self._last_site is None or self._last_site.site != site:  # a page asks several times
+            self._last_site = (self._exact or self.counts.on_site)(site, self.hashes)
+        return self._last_site
 
     def use_exact_counts(self, on_site: Callable[[str, Keyed], CountsOfSite]) -> None:
         """Count and judge pages with the counts of each site that a function returns. They are never written.
 
         From now on no record is erased. So every page only adds to the state, and the states of parts can be added up.
         """
-        self._boilerplate.replace(on_site)
+        self._exact, self._last_site = on_site, None
 
     def note(self, sentences: Sentences, site: str, *, everywhere: bool = True, page: int | None = None) -> None:
         """Count the sentences of a page (32-bit fingerprints) for its site, and for all sites if ``everywhere``.
 
         A copy is not counted for all sites. ``page``: a 32-bit number of the page, which counts at most once.
 
-        Counts have a fixed size and are written at the close and every few thousand pages. A rolled-back page stays
-        counted, as one page makes few sentences boilerplate. If the write fails, the next one includes it.
+        Counts are written at the close and every few thousand pages. A rolled-back page stays counted, as one page
+        makes few sentences boilerplate. If the write fails, the next one includes it.
         """
-        self._boilerplate.note(sentences, site, everywhere=everywhere, page=page)
+        if self.on_site(site).note(sentences, everywhere=everywhere, page=page):
+            self._counted += 1
+            if self._counted % _COUNTS_EVERY == 0:
+                self._write_counts(sync=False)
 
     def note_form(self, site: str, *, in_form: bool) -> None:
         """Count a page of a site, and whether it is a form: a template of the site with other names or numbers."""
-        self._boilerplate.note_form(site, in_form=in_form)
-
-    def counted(self) -> dict[bytes, bytes]:
-        """Return the rows of the counts, also of those that are not written yet."""
-        return {layout.block_key(block): packed for block, packed in self._boilerplate.counts.blocks().items()}
+        self.on_site(site).note_form(in_form=in_form)
 
     def add_counts(self, counts: Counts, in_both: int = 0) -> None:
         """Add counts of another state and write them; ``in_both``: an upper bound for pages that both have counted."""
-        self._boilerplate.counts.merge(counts, in_both)
-        self._boilerplate.write(sync=True)
+        self.counts.merge(counts, in_both)
+        self._write_counts(sync=True)
+
+    def _write_counts(self, *, sync: bool) -> None:
+        if not self.kv.is_scratch:  # else nobody reads them again
+            self.kv.write(Changes(self.counts.rows(changed=True)), sync=sync)
+            self.counts.saved()
 
 
 # A page that is better than its original (NEARDUP_KEEP_POLICY) is also listed in the postings under the lowest 5 bytes

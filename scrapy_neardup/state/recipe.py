@@ -76,7 +76,7 @@ def secret_of(recipe: Mapping[str, Any], own: bytes | None, given: Secret | None
 
 
 # Fingerprints of two recipes cannot be compared:
-#     {"format": 5, "secret": …, "method": "cascade", "method version": 1, "spelling": 2, "parameters": {…},
+#     {"format": 7, "secret": …, "method": "cascade", "method version": 1, "spelling": 2, "parameters": {…},
 #      "hash": …, "extractor": "… trafilatura 2.3.1 …", "segmenter": "jieba 0.42.1 …",
 #      "samples": {"extractor": "a8ce…", …}}
 # Parameters that only decide are left out. For tools of other projects it has their names, and under "samples" a digest

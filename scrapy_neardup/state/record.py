@@ -8,12 +8,12 @@ from scrapy_neardup.fast_dataclass import fast_dataclass
 from scrapy_neardup.hashing.keys import SIZE, pack_keys
 from scrapy_neardup.state.layout import kept_url
 
-_HEAD = struct.Struct(">BBH")
-_ORIGINAL = struct.Struct(">QH")
-_NUMBER = struct.Struct(">Q")
+_HEAD = struct.Struct(">BBHQHQQQ")
 _ROW = struct.Struct(">Qc")
+#: Bytes of the mark of an unjudged page.
+_MARK = 8
 #: Bits of the first byte.
-_OWN, _DELIVERED, _FORMER, _DROPPED, _BODIED, _LEADS, _RECORD, _SINCE = 1, 2, 4, 8, 16, 32, 64, 128
+_RECORD, _DELIVERED, _FORMER, _LEADS = 1, 2, 4, 8
 
 
 @fast_dataclass(frozen=True, slots=True)
@@ -97,49 +97,37 @@ class Record:
     def pack(self) -> bytes:
         """Return the bytes.
 
-        B flags · B number of keys · H bytes of URL · 5 bytes per key · URL · for a copy, Q original · H similarity in
-        65535ths · Q mark of the drop · Q digest · Q first version · sketch. Numbers without their flag are absent.
+        B flags · B number of keys · H bytes of URL · Q original, 0 for itself · H similarity in 65535ths · Q mark of
+        the drop · Q digest · Q first version · 5 bytes per key · URL · sketch. Most of the numbers are 0, which takes
+        no room in LevelDB.
         """
+        keys, url, original = self.keys, kept_url(self.url).encode("utf-8", "surrogatepass"), self.original
         flags = _RECORD | self.delivered * _DELIVERED | self.former * _FORMER
-        keys, behind = self.keys, b""
-        if self.original == self.id and self.similarity == 1.0:
-            flags |= _OWN
-        else:
-            behind = _ORIGINAL.pack(self.original, round(self.similarity * 65535))
-            if self.has_led:
-                flags, keys = flags | _LEADS, tuple(key for key in keys if key != self.original)
-        for flag, number in ((_DROPPED, self.dropped), (_BODIED, self.body), (_SINCE, self.since)):
-            if number:
-                flags, behind = flags | flag, behind + _NUMBER.pack(number)
-        url = kept_url(self.url).encode("utf-8", "surrogatepass")
-        return b"".join((_HEAD.pack(flags, len(keys), len(url)), *pack_keys(keys), url, behind, self.sketch))
+        if original == self.id:
+            original = 0
+        elif self.has_led:
+            flags, keys = flags | _LEADS, tuple(key for key in keys if key != original)
+        numbers = round(self.similarity * 65535), self.dropped, self.body, self.since
+        head = _HEAD.pack(flags, len(keys), len(url), original, *numbers)
+        return b"".join((head, *pack_keys(keys), url, self.sketch))
 
     @classmethod
     def unpack(cls, id: int, packed: bytes) -> Record:
         """Unpack a record. Raises ValueError."""
         try:
-            flags, keys, url = _HEAD.unpack_from(packed)
-            if not flags & _RECORD:
-                raise ValueError("it does not begin as a record")
-            begin = _HEAD.size + SIZE * keys
-            at = begin + url
-            filed = _unpack_keys(packed, keys)
-            original, similarity = id, 65535
-            if not flags & _OWN:
-                original, similarity = _ORIGINAL.unpack_from(packed, at)
-                at += _ORIGINAL.size
-                if flags & _LEADS:
-                    filed += (original,)
-            numbers = [0, 0, 0]
-            for place, flag in enumerate((_DROPPED, _BODIED, _SINCE)):
-                if flags & flag:
-                    (numbers[place],) = _NUMBER.unpack_from(packed, at)
-                    at += _NUMBER.size
-            text = packed[begin : begin + url].decode("utf-8", "surrogatepass")
-            delivered, former = bool(flags & _DELIVERED), bool(flags & _FORMER)
-            return cls(id, text, original, similarity / 65535, filed, packed[at:], delivered, former, *numbers)
+            flags, many, length, original, similarity, *numbers = _HEAD.unpack_from(packed)
+            halves = struct.unpack_from(">" + "BI" * many, packed, _HEAD.size)
         except struct.error as error:
             raise ValueError(str(error)) from None
+        begin = _HEAD.size + SIZE * many
+        if not flags & _RECORD or len(packed) < begin + length:
+            raise ValueError("it does not begin as a record, or ends too early")
+        keys = [high << 32 | low for high, low in zip(halves[::2], halves[1::2], strict=True)]
+        if flags & _LEADS:
+            keys.append(original)
+        text, sketch = packed[begin : begin + length].decode("utf-8", "surrogatepass"), packed[begin + length :]
+        delivered, former = bool(flags & _DELIVERED), bool(flags & _FORMER)
+        return cls(id, text, original or id, similarity / 65535, tuple(keys), sketch, delivered, former, *numbers)
 
 
 def row_mark(mark: int) -> bytes:
@@ -149,10 +137,4 @@ def row_mark(mark: int) -> bytes:
 
 def is_same_mark(sketch: bytes, mark: bytes) -> bool:
     """Whether two unjudged pages have the same source."""
-    return sketch[: _NUMBER.size] == mark[: _NUMBER.size]
-
-
-def _unpack_keys(packed: bytes, many: int) -> tuple[int, ...]:
-    """Raises struct.error if keys are missing."""
-    halves = struct.unpack_from(">" + "BI" * many, packed, _HEAD.size)
-    return tuple([high << 32 | low for high, low in zip(halves[::2], halves[1::2], strict=True)])
+    return sketch[:_MARK] == mark[:_MARK]

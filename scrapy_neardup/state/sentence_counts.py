@@ -13,7 +13,7 @@ share a bit, so counts over several sites are estimates.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections import defaultdict
 
 import numpy as np
 import numpy.typing as npt
@@ -24,17 +24,16 @@ _BUCKETS = 2**14
 IN_BLOCK = 64
 #: Blocks of a table.
 BLOCKS = _BUCKETS // IN_BLOCK
-#: The format of a block before compression.
-_PACKED = np.dtype(
-    [
-        ("sentences", ">u4", IN_BLOCK * _WAYS),
-        ("sites", ">u4", IN_BLOCK * _WAYS),
-        ("repeats", "u1", IN_BLOCK * _WAYS),
-        ("newest", "u1", IN_BLOCK),
-    ]
+#: A bucket in memory: its entries in the order in which they are replaced, behind them empty ways without sites; and
+#: whether it changed since it was written. The compiled module counts in the same memory.
+_BUCKET = np.dtype(
+    [("sentences", np.uint32, _WAYS), ("sites", np.uint32, _WAYS), ("repeats", np.uint8, _WAYS), ("changed", np.uint32)]
 )
+#: A bucket on disk.
+_PACKED = _BUCKET.newbyteorder("<")
 Sentences = npt.NDArray[np.uint32]
-_Slots = npt.NDArray[np.intp]
+#: Sites and repeats of sentences, in the order in which these are replaced.
+_Entries = dict[int, tuple[int, int]]
 
 
 class Recurrence:
@@ -46,83 +45,68 @@ class Recurrence:
     """
 
     def __init__(self) -> None:
-        # One array for each part of an entry is several times as fast as an array of records. An empty way (no sites)
-        # has the fingerprint of another bucket, so no look-up finds it.
-        ways = _BUCKETS * _WAYS
-        # Sentences, sites, repeats, the way of each bucket that was filled last, changed blocks.
-        sizes = 4 * ways, 4 * ways, ways, _BUCKETS, BLOCKS
-        #: All of it, for the compiled module.
-        self.memory = bytearray(sum(sizes))
-        memory = np.frombuffer(self.memory, np.uint8)
-        sentences, sites, self._repeats, self._newest, dirty = np.split(memory, np.cumsum(sizes)[:-1])
-        self._sentences = sentences.view(np.uint32)
-        self._sentences[:] = _buckets(slice(0, _BUCKETS)) ^ 1
-        self._sites, self._dirty = sites.view(np.uint32), dirty.view(np.bool_)
-        self._newest[:] = _WAYS - 1
+        self.memory = bytearray(_BUCKETS * _BUCKET.itemsize)
+        self._buckets = np.frombuffer(self.memory, _BUCKET)
 
     def note(self, sentences: Sentences, site: int) -> None:
         """Count the different sentences of one page; ``site``: any hash of its site.
 
-        Known sentences come first. Then each new one, the largest first, gets the next way of its bucket without
-        repeats. If there is none, all counts of the bucket go down, at most by one a page: if only the weakest did, the
-        other ways would be held for ever by sentences that were frequent once.
+        Known sentences come first. Then each new one, the largest first, takes an empty way, or the place of the first
+        entry without repeats. If there is none, all counts of the bucket go down, at most by one a page: if only the
+        weakest did, the other ways would be held for ever by sentences that were frequent once.
         """
-        # For single numbers these are faster than arrays.
-        held, sites, repeats = self._sentences.data, self._sites.data, self._repeats.data
-        bit, new, full = 1 << (site & 31), list[int](), set[int]()
+        bit, by_bucket = 1 << (site & 31), defaultdict[int, list[int]](list)
         for sentence in sorted(set(sentences.tolist()), reverse=True):
-            bucket = sentence % _BUCKETS
-            self._dirty[bucket // IN_BLOCK] = True
-            row = held[bucket * _WAYS : (bucket + 1) * _WAYS].tolist()
-            if sentence not in row:
-                new.append(sentence)
-                continue
-            way = bucket * _WAYS + row.index(sentence)
-            repeats[way] = min(255, repeats[way] + bool(sites[way] & bit))
-            sites[way] |= bit
-        for sentence in new:
-            bucket = sentence % _BUCKETS
-            if bucket in full:
-                continue
-            for way in self._turns(bucket):
-                if not repeats[way]:
-                    held[way], sites[way], self._newest[bucket] = sentence, bit, way % _WAYS
-                    break
-            else:
-                self._repeats[bucket * _WAYS : (bucket + 1) * _WAYS] -= 1
-                full.add(bucket)
+            by_bucket[sentence % _BUCKETS].append(sentence)
+        for bucket, ones in by_bucket.items():
+            entries = self.entries(bucket)
+            new = [sentence for sentence in ones if sentence not in entries]
+            for sentence in entries.keys() & set(ones):
+                sites, repeats = entries[sentence]
+                entries[sentence] = sites | bit, min(255, repeats + bool(sites & bit))
+            for sentence in new:
+                if len(entries) == _WAYS:
+                    order = list(entries)
+                    first = next((at for at, held in enumerate(order) if not entries[held][1]), None)
+                    if first is None:
+                        entries = {held: (sites, repeats - 1) for held, (sites, repeats) in entries.items()}
+                        break
+                    entries = {held: entries[held] for held in order[first + 1 :] + order[:first]}
+                entries[sentence] = bit, 0
+            self._put(bucket, entries)
 
     def sites(self, sentences: Sentences) -> npt.NDArray[np.uint8]:
         """Return the site bits of each sentence, at most 32; 0 if unknown."""
-        slots, known = self._find(sentences)
-        return self._bits(slots) * known
+        return self._find(sentences)[0]
 
     def pages(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         """Return a lower bound for the pages of each sentence: a first page per site, and the repeats."""
-        slots, known = self._find(sentences)
-        stood: npt.NDArray[np.uint16] = (self._repeats[slots].astype(np.uint16) + self._bits(slots)) * known
-        return stood
+        sites, repeats = self._find(sentences)
+        return repeats.astype(np.uint16) + sites
 
-    def _find(self, sentences: Sentences) -> tuple[_Slots, npt.NDArray[np.bool_]]:
-        """Return the slot of each sentence, and whether it is known; else the slot means nothing."""
-        buckets = sentences.astype(np.intp) % _BUCKETS  # of a good hash, any bits will do
-        rows = self._sentences.reshape(_BUCKETS, _WAYS).take(buckets, axis=0)
-        slots = buckets * _WAYS + (rows == sentences[:, None]).argmax(axis=1)
-        return slots, self._sentences[slots] == sentences
-
-    def _bits(self, slots: _Slots) -> npt.NDArray[np.uint8]:
-        bits = np.unpackbits(self._sites[slots].view(np.uint8).reshape(-1, 4), axis=1)
-        found: npt.NDArray[np.uint8] = bits.sum(axis=1, dtype=np.uint8)
-        return found
+    def _find(self, sentences: Sentences) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+        """Return site bits and repeats of each sentence; 0 if unknown."""
+        buckets = self._buckets[sentences % _BUCKETS]  # of a good hash, any bits will do
+        is_it = (buckets["sentences"] == sentences[:, None]) & (buckets["sites"] != 0)
+        sites = np.where(is_it, buckets["sites"], 0).sum(axis=1, dtype=np.uint32)
+        repeats: npt.NDArray[np.uint8] = np.where(is_it, buckets["repeats"], 0).sum(axis=1, dtype=np.uint8)
+        bits = np.unpackbits(sites.view(np.uint8).reshape(-1, 4), axis=1)
+        return bits.sum(axis=1, dtype=np.uint8), repeats
 
     def blocks(self, *, changed: bool = False) -> dict[int, bytes]:
         """Return number and content of blocks with sentences; ``changed``: of those that changed since ``saved``."""
-        blocks = np.flatnonzero(self._dirty if changed else self._sites.reshape(BLOCKS, -1).any(axis=1))
+        field = self._buckets["changed" if changed else "sites"]
+        blocks = np.flatnonzero(field.reshape(BLOCKS, -1).any(axis=1))
         return {block: zlib.compress(self._pack(block), 1) for block in blocks.tolist()}
 
     def saved(self) -> None:
         """The result of ``changed`` was written. Call it before the next page."""
-        self._dirty[:] = False
+        self._buckets["changed"] = 0
+
+    def _pack(self, block: int) -> bytes:
+        packed = self._buckets[_place(block)].astype(_PACKED)
+        packed["changed"] = 0
+        return packed.tobytes()
 
     def load(self, block: int, packed: bytes) -> None:
         """Load a block. Raises ValueError and loads nothing if it is damaged."""
@@ -130,17 +114,14 @@ class Recurrence:
             plain = zlib.decompress(packed)
         except zlib.error as error:
             raise ValueError(f"block {block} of the counted sentences cannot be unpacked ({error})") from None
-        if not 0 <= block < BLOCKS or len(plain) != _PACKED.itemsize:
+        if not 0 <= block < BLOCKS or len(plain) != IN_BLOCK * _PACKED.itemsize:
             raise ValueError(f"there is no block {block} with {len(plain)} bytes of counted sentences")
-        found = np.frombuffer(plain, _PACKED)[0]
-        rows, ways = _place(block)
-        held, own = found["sites"] != 0, _buckets(rows)
-        if (held & (found["sentences"] % _BUCKETS != own)).any() or (found["newest"] >= _WAYS).any():
+        found, rows = np.frombuffer(plain, _PACKED), _place(block)
+        held, own = found["sites"] != 0, np.arange(rows.start, rows.stop)[:, None]
+        if (held & (found["sentences"] % _BUCKETS != own)).any() or (held[:, 1:] > held[:, :-1]).any():
             raise ValueError(f"block {block} of the counted sentences holds what cannot stand there")
-        self._sentences[ways] = np.where(held, found["sentences"], own ^ 1)
-        self._sites[ways] = found["sites"]
-        self._repeats[ways] = found["repeats"]
-        self._newest[rows] = found["newest"]
+        self._buckets[rows] = found
+        self._buckets["changed"][rows] = 0
 
     def merge(self, other: Recurrence, in_both: int = 0) -> None:
         """Add the counts of another table, after Agarwal et al. (2012), "Mergeable summaries".
@@ -149,49 +130,30 @@ class Recurrence:
         less the repeats of the ninth. At most ``in_both`` pages were counted in both tables; each was at most one
         repeat in both, so as many are subtracted from a sum, down to the larger part. No count gets too high.
         """
-        for bucket in np.flatnonzero(other._sites.reshape(_BUCKETS, _WAYS).any(axis=1)).tolist():
+        for bucket in np.flatnonzero(other._buckets["sites"].any(axis=1)).tolist():
             found = self.entries(bucket)
             for sentence, (sites, repeats) in other.entries(bucket).items():
                 had_sites, had = found.get(sentence, (0, 0))
                 found[sentence] = had_sites | sites, min(255, had + repeats - min(in_both, had, repeats))
             most = sorted(found, key=lambda one: -found[one][1])
-            ninth = found[most[_WAYS]][1] if len(most) > _WAYS else 0
-            stay = set(most[:_WAYS])
-            rows = [(one, sites, repeats - ninth) for one, (sites, repeats) in found.items() if one in stay]
-            self._newest[bucket] = len(rows) - 1
-            rows += [(bucket ^ 1, 0, 0)] * (_WAYS - len(rows))
-            ways = slice(bucket * _WAYS, (bucket + 1) * _WAYS)
-            self._sentences[ways], self._sites[ways], self._repeats[ways] = zip(*rows, strict=True)
-            self._dirty[bucket // IN_BLOCK] = True
+            ninth, stay = found[most[_WAYS]][1] if len(most) > _WAYS else 0, set(most[:_WAYS])
+            left = {one: (sites, repeats - ninth) for one, (sites, repeats) in found.items() if one in stay}
+            self._put(bucket, left)
 
-    def entries(self, bucket: int) -> dict[int, tuple[int, int]]:
+    def entries(self, bucket: int) -> _Entries:
         """Return sites and repeats of the sentences in a bucket, in the order in which they are replaced."""
-        turns = list(self._turns(bucket))
-        rows = zip(*(part[turns].tolist() for part in (self._sentences, self._sites, self._repeats)), strict=True)
+        row = self._buckets[bucket]
+        rows = zip(*(row[part].tolist() for part in ("sentences", "sites", "repeats")), strict=True)
         return {sentence: (sites, repeats) for sentence, sites, repeats in rows if sites}
 
-    def _turns(self, bucket: int) -> Iterator[int]:
-        """Yield the ways of a bucket in the order in which they are replaced; the one filled last comes last."""
-        newest = int(self._newest[bucket])
-        for step in range(newest + 1, newest + 1 + _WAYS):
-            yield bucket * _WAYS + step % _WAYS
-
-    def _pack(self, block: int) -> bytes:
-        rows, ways = _place(block)
-        packed = np.zeros(1, _PACKED)
-        packed["sites"] = self._sites[ways]
-        packed["sentences"] = np.where(packed["sites"], self._sentences[ways], 0)
-        packed["repeats"] = self._repeats[ways]
-        packed["newest"] = self._newest[rows]
-        return packed.tobytes()
+    def _put(self, bucket: int, entries: _Entries) -> None:
+        rows = [(sentence, *counts) for sentence, counts in entries.items()]
+        rows += [(0, 0, 0)] * (_WAYS - len(rows))
+        row = self._buckets[bucket]
+        row["sentences"], row["sites"], row["repeats"] = zip(*rows, strict=True)
+        row["changed"] = 1
 
 
-def _place(block: int) -> tuple[slice, slice]:
-    """Return the buckets of a block, and their ways."""
-    first, end = block * IN_BLOCK, (block + 1) * IN_BLOCK
-    return slice(first, end), slice(first * _WAYS, end * _WAYS)
-
-
-def _buckets(rows: slice) -> Sentences:
-    """Return the bucket of each way."""
-    return np.repeat(np.arange(rows.start, rows.stop, dtype=np.uint32), _WAYS)
+def _place(block: int) -> slice:
+    """Return the buckets of a block."""
+    return slice(block * IN_BLOCK, (block + 1) * IN_BLOCK)

@@ -19,6 +19,7 @@ from scrapy import Spider
 from scrapy_neardup.crawl.delivery import Delivery, End
 from scrapy_neardup.crawl.visits import Awaited, JudgedPage
 from scrapy_neardup.judge.in_flight import Blocked
+from scrapy_neardup.kv.memory import SortedRows
 from scrapy_neardup.model import Kind
 from scrapy_neardup.state.pages import PageStore
 from tests.build import article_page, article_url, make_detector
@@ -70,7 +71,7 @@ class Crawls(RuleBasedStateMachine):
     @initialize(feeds=st.integers(0, 2), batch=st.integers(1, 3), drops=st.booleans())
     def begin(self, feeds: int, batch: int, drops: bool) -> None:
         self.drops = drops
-        self.rows: dict[bytes, bytes] = {}
+        self.rows = SortedRows[bytes]()
         self.many, self.batch = feeds, batch
         #: The pages that are sealed, and those whose items are in a feed that was stored.
         self.safe: set[str] = set()
@@ -213,33 +214,25 @@ class Crawls(RuleBasedStateMachine):
 
     @invariant()
     def what_was_killed_leaves_what_is_safe(self) -> None:
-        rows = dict(self.rows)
+        rows = SortedRows(self.rows)
         again = lasting_state(rows)
         assert delivered_to(again) == self.safe
 
 
-def walk(examples: int, steps: int) -> None:
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize(
+    ("examples", "steps"),
+    [
+        (10, 30),
+        pytest.param(50, 40, marks=pytest.mark.slow),
+        pytest.param(20_000, 50, marks=pytest.mark.soak),
+    ],
+)
+def test_in_any_order_each_article_counts_once_and_what_is_safe_was_delivered(examples: int, steps: int) -> None:
+    checks = [HealthCheck.too_slow]
     run(
         Crawls,
         settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            deadline=None,
-            suppress_health_check=[HealthCheck.too_slow],
+            max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=checks
         ),
     )
-
-
-def test_in_any_order_each_article_counts_once_and_what_is_safe_was_delivered() -> None:
-    walk(10, 30)
-
-
-@pytest.mark.slow
-def test_in_many_orders_each_article_counts_once_and_what_is_safe_was_delivered() -> None:
-    walk(50, 40)
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(7200)
-def test_in_a_great_many_orders_each_article_counts_once_and_what_is_safe_was_delivered() -> None:
-    walk(20_000, 50)

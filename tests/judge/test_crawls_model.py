@@ -29,7 +29,7 @@ from scrapy_neardup.judge.manual_verdicts import (
     remove_manual_verdicts,
     write_manual_verdicts,
 )
-from scrapy_neardup.judge.policy import Policy as JudgePolicy
+from scrapy_neardup.kv.memory import SortedRows
 from scrapy_neardup.maintenance.scan import of_host, select_pages, statistics
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
@@ -40,6 +40,7 @@ from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
 from scrapy_neardup.state.urls import STORES
+from tests.build import make_detector
 from tests.faults import lasting_state
 from tests.judge.model import (
     URLS,
@@ -78,7 +79,7 @@ class Side:
 
     def __init__(self, scheme: str, root: Path) -> None:
         self.scheme, self.root = scheme, root
-        self.files: dict[bytes, bytes] = {}
+        self.files = SortedRows[bytes]()
         self.clock = Clock()
         self.detectors: dict[int, Detector] = {}
         self.coming: dict[str, Reservation] = {}
@@ -103,7 +104,7 @@ class Side:
         """Go on with what is there now, and not with what a close would make of it."""
         copy = self.root.with_name(self.root.name + "-copy")
         if self.scheme == "memory":
-            self.files = dict(self.files)
+            self.files = SortedRows(self.files)
         else:
             copy_as_killed(self.root, copy)
         self.close()
@@ -111,26 +112,13 @@ class Side:
             shutil.rmtree(self.root)
             copy.rename(self.root)
 
-    def begin(self, who: str, policy: Policy, keep: Keep) -> Detector:
-        return Detector(
-            make_method("cascade", {}),
-            self.store,
-            who=who,
-            policy=JudgePolicy(
-                also_copies=policy.also_copies,
-                passes=lambda verdict: not (policy.drops and verdict.is_copy),
-                keep=keep,
-                keep_policy=policy.keep,
-            ),
-        )
 
-
-def told(verdict: Verdict) -> Told:
-    match = verdict.match
-    return (
-        *(verdict.kind, verdict.reason, verdict.likeness, verdict.id),
-        *((match.id, match.url, match.similarity, match.containment, match.shared) if match else ()),
-    )
+def told(ruling: Ruled | Blocked) -> Told:
+    if isinstance(ruling, Blocked):
+        return "waits", ruling.by.record.url
+    verdict, match = ruling.verdict, ruling.verdict.match
+    about = (match.id, match.url, match.similarity, match.containment, match.shared) if match else ()
+    return verdict.kind, verdict.reason, verdict.likeness, verdict.id, *about
 
 
 @dataclass
@@ -172,7 +160,9 @@ class Crawls(RuleBasedStateMachine):
         who = f"spider {next(self.names)}"
 
         def begin(side: Side) -> int:
-            side.detectors[at] = side.begin(who, policy, keep)
+            side.detectors[at] = make_detector(
+                side.store, who=who, drops=policy.drops, keep=keep, policy=policy.keep, also_copies=policy.also_copies
+            )
             return side.detectors[at].generation
 
         generation = self.alike(begin)
@@ -225,7 +215,7 @@ class Crawls(RuleBasedStateMachine):
         self.expire(1)
         expected = self.model.judge(url, text, crawl.policy)
         rulings = [self.check(side.detectors[at], text.page(url), knows_bytes=at == 0) for side in self.sides]
-        found = {self.told(ruling) for ruling in rulings}
+        found = {told(ruling) for ruling in rulings}
         assert len(found) == 1, found
         for side, ruling in zip(self.sides, rulings, strict=True):
             if isinstance(ruling, Ruled) and ruling.reservation is not None:
@@ -268,9 +258,6 @@ class Crawls(RuleBasedStateMachine):
         id = ruling.reservation.record.id
         self.comes(at, Known(id, url, text, id, is_kept_as_original=True))
         return True
-
-    def told(self, ruling: Ruled | Blocked) -> Told:
-        return ("waits", ruling.by.record.url) if isinstance(ruling, Blocked) else told(ruling.verdict)
 
     def waits_for(self, url: str, text: Text, policy: Policy, expected: Expected) -> frozenset[str]:
         """The URLs of the pages for which one may wait: that it may copy, or that are to lead the group before it."""
@@ -436,16 +423,14 @@ class Crawls(RuleBasedStateMachine):
 
     # States.
 
-    @rule()
-    def the_process_is_killed(self) -> None:
-        for side in self.sides:
-            side.kill()
-        self.again()
-        self.begin_two()
-
-    @rule()
-    def all_is_closed_and_opened_again(self) -> None:
-        self.close_and_open()
+    @rule(killed=st.booleans())
+    def the_process_is_killed_or_closes_all(self, killed: bool) -> None:
+        if killed:
+            for side in self.sides:
+                side.kill()
+            self.again()
+        else:
+            self.close_and_open()
         self.begin_two()
 
     @rule(url=st.sampled_from(URLS))

@@ -8,7 +8,6 @@ from html import escape
 
 import pytest
 
-from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.state.evidence import Evidence, about_page, kept_page
@@ -35,11 +34,6 @@ REPLIES = [
     ),
 ]
 OTHER = "Bring a brush and old clothes, the paint is paid by the club, and there is soup for everybody after the work."
-
-
-@pytest.fixture
-def detector() -> Detector:
-    return make_detector(memory_state({}))
 
 
 def mails() -> list[str]:
@@ -94,26 +88,25 @@ def html_posts(htmls: Iterable[str], site: str = "forum") -> list[Page]:
     return [replace(page, site=f"{site}.example") for page in pages]
 
 
-def judged(detector: Detector, pages: list[Page]) -> list[Verdict]:
+def judge(*pages: Page) -> list[Verdict]:
+    detector = make_detector(memory_state({}))
     return [answer(detector, page) for page in pages]
 
 
-def kinds(verdicts: list[Verdict]) -> list[Kind]:
-    return [verdict.kind for verdict in verdicts]
+def are_kept_once(thread: list[Page], again: list[Page]) -> bool:
+    """Whether each page of a thread passes, and a later one is a copy of it."""
+    originals = [verdict.as_tag()["original"] for verdict in judge(*thread, *again)]
+    return originals == [*(None for _ in thread), *(page.url for page in thread)]
 
 
 @pytest.mark.parametrize("newest_first", [False, True])
-def test_a_thread_of_mails_is_kept_whole_and_each_once(detector: Detector, *, newest_first: bool) -> None:
+def test_a_thread_of_mails_is_kept_whole_and_each_once(*, newest_first: bool) -> None:
     texts = mails()[:: -1 if newest_first else 1]
-    thread = posts(texts)
-    assert kinds(judged(detector, thread)) == [Kind.UNIQUE] * len(texts)
-    copies = judged(detector, posts(texts, "mirror"))
-    assert kinds(copies) == [Kind.DUPLICATE] * len(texts)
-    assert [one.match and one.match.url for one in copies] == [page.url for page in thread]
+    assert are_kept_once(posts(texts), posts(texts, "mirror"))
 
 
 @pytest.mark.parametrize("kind", ["mail", "cite", "phpbb", "discuz", "vbulletin", "xenforo", "pre"])
-def test_a_thread_of_pages_is_kept_whole_and_each_once(detector: Detector, kind: str) -> None:
+def test_a_thread_of_pages_is_kept_whole_and_each_once(kind: str) -> None:
     thread, again = (html_posts(forum(kind), site) for site in ("forum", "mirror"))
     for page, own in zip(thread, [OPENING, *REPLIES], strict=True):
         lines = [line for number, line in enumerate(page.text.split("\n")) if number not in page.quotes]
@@ -123,8 +116,7 @@ def test_a_thread_of_pages_is_kept_whole_and_each_once(detector: Detector, kind:
         kept = kept_page(page.url, evidence)
         assert kept is not None
         assert (kept.text, kept.main, kept.quotes) == (page.text, page.main, page.quotes)
-    assert kinds(judged(detector, thread)) == [Kind.UNIQUE] * len(thread)
-    assert kinds(judged(detector, again)) == [Kind.DUPLICATE] * len(thread)
+    assert are_kept_once(thread, again)
 
 
 def quote(text: str) -> str:
@@ -150,15 +142,14 @@ THANKS = "Thank you very much for that, I have put it on the page of the club."
         ),
     ],
 )
-def test_own_words_decide(detector: Detector, first: str, second: str, third: str, expected: str) -> None:
-    pages = [*posts([first, second]), *posts([third], "mirror")]
-    found = judged(detector, pages)
+def test_own_words_decide(first: str, second: str, third: str, expected: str) -> None:
+    found = judge(*posts([first, second]), *posts([third], "mirror"))
     assert [one.kind.value for one in found] == expected.split()
     assert {one.reason for one in found if one.kind is Kind.UNJUDGED} <= {"quotes", "no_text"}
 
 
 @pytest.mark.parametrize("how", ["text", "html", "whole"])
-def test_an_article_is_a_copy_of_one_that_sets_its_quotation_off_otherwise(detector: Detector, how: str) -> None:
+def test_an_article_is_a_copy_of_one_that_sets_its_quotation_off_otherwise(how: str) -> None:
     lines = [*OPENING.split("\n"), *REPLIES[0].split("\n"), *REPLIES[1].split("\n")]
     plain = _paragraphs("\n".join(lines))
     if how == "text":
@@ -172,17 +163,17 @@ def test_an_article_is_a_copy_of_one_that_sets_its_quotation_off_otherwise(detec
             page for n, body in enumerate(bodies) for page in html_posts([f"<title>Slipway</title>{body}"], f"s{n}")
         ]
         assert not pages[1].quotes
-    assert kinds(judged(detector, pages)) == [Kind.UNIQUE, Kind.DUPLICATE]
+    assert [one.kind for one in judge(*pages)] == [Kind.UNIQUE, Kind.DUPLICATE]
 
 
-def test_a_sentence_that_many_replies_quote_is_no_boilerplate(detector: Detector) -> None:
+def test_a_sentence_that_many_replies_quote_is_no_boilerplate() -> None:
     sentence = OPENING.split("\n")[0]
     texts = [
         f"{quote(sentence)}> and more\n"
         f"Answer {n} of harbour {n * 7}: the boat of number {n * 13} waits at berth {n * 17} of pier {n * 31}."
         for n in range(40)
     ]
-    judged(detector, [replace(one, title=f"Re: {n}") for n, one in enumerate(posts(texts))])
-    pages = [replace(one, url=f"{one.url}/new") for one in posts([OPENING, sentence], title="Slipway")]
-    opening, copy = judged(detector, pages)
+    replies = [replace(one, title=f"Re: {n}") for n, one in enumerate(posts(texts))]
+    new = [replace(one, url=f"{one.url}/new") for one in posts([OPENING, sentence], title="Slipway")]
+    opening, copy = judge(*replies, *new)[-2:]
     assert (opening.kind, copy.reason) == (Kind.UNIQUE, "")

@@ -9,17 +9,14 @@ from typing import Any
 
 import pytest
 
+from scrapy_neardup.files import Entry
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
-from scrapy_neardup.judge.in_flight import Ruled
-from scrapy_neardup.judge.manual_verdicts import (
-    ManualKind,
-    ManualVerdict,
-    write_manual_verdicts,
-)
+from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
+from scrapy_neardup.judge.records import Batch
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.page.extraction import Extractor, HtmlReader, PageContent
-from scrapy_neardup.page.source import BodyHasher, PageSource, UnreadPage
+from scrapy_neardup.page.source import BodyHasher, PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
@@ -38,30 +35,23 @@ FIRST, EDITED = html(), html("由编辑部转载，略有删改，图片由读�
 SHORT = "<html><body><nav><a href=/>首页</a></nav><p>见附件。</p></body></html>"
 
 
-class Crawl:
-    """A crawl without its engine; ``read`` are the URLs of the pages that were read."""
-
-    def __init__(
-        self, store: PageStore, *, short_way: bool = True, extractor: Extractor | None = None, **given: Any
-    ) -> None:
-        reader = HtmlReader(given.pop("max_html", 1_000_000), given.pop("max_text", 400_000), extractor)
-        self.detector = make_detector(store, **given)
-        self.source = PageSource(DEFAULT_FIELDS, reader, bodies=self.detector.bodies if short_way else None)
-        self.read: list[str] = []
-
-    def judge(self, url: str, content: str, **item: Any) -> Verdict:
-        draft = self.source.prepare({"html": content, **item}, None, url)
-        assert isinstance(draft, UnreadPage)
-        found = self.detector.check_bytes(url, draft.body)
-        assert (found is not None and found.verdict.same_bytes) is (found is not None)
-        if found is not None:
-            return found.verdict
-        self.read.append(url)
-        ruled = self.detector.check(self.source.read(draft))
-        assert isinstance(ruled, Ruled)
-        if ruled.reservation is not None:
-            self.detector.commit(ruled.reservation, sealed=True)
-        return ruled.verdict
+def judge(
+    store: PageStore,
+    url: str,
+    content: str,
+    *,
+    short_way: bool = True,
+    extractor: Extractor | None = None,
+    max_html: int = 1_000_000,
+    max_text: int = 400_000,
+    title: str = "",
+    **given: Any,
+) -> Verdict:
+    """The verdict of one more crawl on a record. ``short_way``: whether it knows the bytes of pages."""
+    detector, reader = make_detector(store, **given), HtmlReader(max_html, max_text, extractor)
+    source = PageSource(DEFAULT_FIELDS, reader, bodies=detector.bodies if short_way else None, hashes_items=False)
+    batch = Batch(detector, lambda page: detector.judge_now(page, sealed=True), source)
+    return batch.judge(Entry("", 1, "", {"url": url, "html": content, "title": title})).verdict
 
 
 @pytest.fixture
@@ -70,16 +60,18 @@ def store() -> PageStore:
 
 
 def test_what_was_delivered_or_unjudged_at_a_url_is_not_read_again(store: PageStore) -> None:
-    pages = [(ONE, FIRST), (MIRROR, EDITED), (OTHER, SHORT)]
-    crawl = Crawl(store, short_way=False)  # whose state has no digests yet
-    kinds = [crawl.judge(*page).kind for page in pages]
-    assert kinds == [Kind.UNIQUE, Kind.DUPLICATE, Kind.UNJUDGED]
-    crawl = Crawl(store)
-    assert [crawl.judge(*page).kind for page in pages * 2] == [Kind.UNCHANGED, Kind.DUPLICATE, Kind.UNCHANGED] * 2
-    assert crawl.read == [ONE, MIRROR, OTHER, MIRROR], "a dropped copy is read each time"
-    verdict = crawl.judge(ONE, FIRST)
-    assert "the same bytes" in verdict.sentence()
-    assert verdict.as_tag()["reason"] == "same_bytes"
+    """A dropped copy is read each time."""
+    pages, known = [(ONE, FIRST), (MIRROR, EDITED), (OTHER, SHORT)], [Kind.UNCHANGED, Kind.DUPLICATE, Kind.UNCHANGED]
+    for short_way, kinds, saved in [
+        (False, [Kind.UNIQUE, Kind.DUPLICATE, Kind.UNJUDGED], [False] * 3),
+        (True, known, [False] * 3),
+        (True, known, [True, False, True]),
+    ]:
+        found = [judge(store, *page, short_way=short_way) for page in pages]
+        assert [one.kind for one in found] == kinds
+        assert [one.same_bytes for one in found] == saved
+    assert "the same bytes" in found[0].sentence()
+    assert found[0].as_tag()["reason"] == "same_bytes"
     assert not check(store).counts.keys() - {"left over"}
 
 
@@ -95,29 +87,24 @@ def test_what_was_delivered_or_unjudged_at_a_url_is_not_read_again(store: PageSt
     ids=lambda changed: next(iter(changed)),
 )
 def test_what_decides_how_a_page_is_read_or_judged_has_it_read_again(store: PageStore, changed: dict[str, Any]) -> None:
-    Crawl(store).judge(ONE, FIRST)
-    crawl = Crawl(store, **changed)
-    crawl.judge(ONE, FIRST)
-    assert crawl.read == [ONE]
-    assert crawl.judge(ONE, FIRST).same_bytes, "and from then on it is known again"
+    found = [judge(store, ONE, FIRST, **given) for given in ({}, changed, changed)]
+    assert [one.same_bytes for one in found] == [False, False, True], "from then on it is known again"
 
 
 def test_other_fields_of_its_item_make_another_page(store: PageStore) -> None:
-    crawl = Crawl(store)
-    items: list[dict[str, Any]] = [{}, {"title": "另一个标题"}, {"title": "另一个标题"}]
-    kinds = [crawl.judge(ONE, FIRST, **item).kind for item in items]
-    assert (kinds, crawl.read) == ([Kind.UNIQUE, Kind.UPDATED, Kind.UNCHANGED], [ONE, ONE])
+    found = [judge(store, ONE, FIRST, title=title) for title in ("", "另一个标题", "另一个标题")]
+    assert [one.kind for one in found] == [Kind.UNIQUE, Kind.UPDATED, Kind.UNCHANGED]
+    assert [one.same_bytes for one in found] == [False, False, True]
 
 
 def test_a_page_is_read_while_another_version_of_it_is_in_flight(store: PageStore) -> None:
-    crawl = Crawl(store)
-    crawl.judge(ONE, FIRST)
-    known = store.find(ONE)
+    judge(store, ONE, FIRST)
+    known, detector = store.find(ONE), make_detector(store)
     assert known is not None
-    other = reserve(crawl.detector, Page(ONE, text="".join(story(9))))
-    assert crawl.detector.check_bytes(ONE, known.body) is None
-    crawl.detector.release(other)
-    assert crawl.detector.check_bytes(ONE, known.body) is not None
+    other = reserve(detector, Page(ONE, text="".join(story(9))))
+    assert detector.check_bytes(ONE, known.body) is None
+    detector.release(other)
+    assert detector.check_bytes(ONE, known.body) is not None
 
 
 def test_an_unjudged_page_is_read_again_once_a_person_calls_it_a_copy(store: PageStore) -> None:

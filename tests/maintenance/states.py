@@ -84,7 +84,7 @@ def rows(store: PageStore) -> dict[bytes, bytes]:
     found = {key: value for key, value in store.kv.scan(b"") if key[:1] not in (b"m", b"b", b"k")}
     # Which of many postings stand in one row depends on the order in which they came.
     found |= {layout.posting_key(key, id): b"" for row in store.kv.scan(b"k") for key, id in pairs(row)}
-    return found | store.counted()
+    return found | store.counts.rows()
 
 
 def dangling(store: PageStore) -> set[int]:

@@ -27,7 +27,7 @@ from scrapy_neardup.kv.base import Changes, Engine, FileEngine, KeyValueStore
 from scrapy_neardup.kv.checked import CheckedStore
 from scrapy_neardup.kv.memory import Temporary
 from scrapy_neardup.kv.tally import KEY
-from scrapy_neardup.state import boilerplate, journal, layout
+from scrapy_neardup.state import journal, layout, pages
 from scrapy_neardup.state import records as base
 from scrapy_neardup.state.boilerplate import ALL_PAGES, number_of_site, read_counts
 from scrapy_neardup.state.opening import close_store, memory_state, open_at, open_rows, open_store
@@ -249,7 +249,7 @@ def test_a_record_comes_back_as_it_was(store: PageStore) -> None:
     ):
         store.add(record)
         assert store.record(record.id) == store.find(record.url) == record, record.id
-    packed = "da0000016100000000000000037fff000000000000000100000000000000020000000000000003736b"
+    packed = "0300000100000000000000037fff00000000000000010000000000000002000000000000000361736b"
     record = Record(7, "a", 3, 32767 / 65535, (), b"sk", delivered=True, dropped=1, body=2, since=3)
     assert record.pack().hex() == packed, "the layout has another number if this changes"
 
@@ -360,7 +360,7 @@ def blocks(store: PageStore) -> dict[bytes, bytes]:
 
 def test_after_a_kill_the_counts_of_the_last_five_thousand_pages_are_there(on_disk: Place) -> None:
     store = on_disk.open()
-    note(store, boilerplate._COUNTS_EVERY - 1)
+    note(store, pages._COUNTS_EVERY - 1)
     killed = on_disk.as_left_by_a_kill()
     after = killed.open()
     assert stood(after) == [0, 0, 0]
@@ -381,8 +381,8 @@ def test_after_a_kill_the_counts_of_the_last_five_thousand_pages_are_there(on_di
         (layout.block_key(3), b"garbage", "block 3 of the counted sentences cannot be unpacked"),
         (layout.block_key(BLOCKS + 3), b"garbage", "of the counted sentences cannot be unpacked"),
         (layout.block_key(2 * BLOCKS), b"garbage", "the counts of forms cannot be unpacked"),
-        (layout.block_key(2 * BLOCKS + 1), zlib.compress(bytes(4672)), "there is no block"),
-        (layout.block_key(3) + b"x", zlib.compress(bytes(4672)), "is no key of counted sentences"),
+        (layout.block_key(2 * BLOCKS + 1), zlib.compress(bytes(4864)), "there is no block"),
+        (layout.block_key(3) + b"x", zlib.compress(bytes(4864)), "is no key of counted sentences"),
     ],
 )
 def test_damaged_counts_are_refused_and_the_state_stays(lasting: Place, key: bytes, packed: bytes, told: str) -> None:
@@ -413,13 +413,13 @@ def test_damaged_counts_are_refused_and_the_state_stays(lasting: Place, key: byt
 
 def test_counts_of_another_state_are_added_and_written_at_once(lasting: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     store, other = lasting.open(), memory_state(RECIPE)
-    assert other.counted() == {}
+    assert other.counts.rows() == {}
     note(store, 3)
     note(other, 4)
-    assert list(map(layout.unpack_block, other.counted())) == places(store)
-    store.add_counts(read_counts(other.counted().items()), in_both=1)
+    assert list(map(layout.unpack_block, other.counts.rows())) == places(store)
+    store.add_counts(read_counts(other.counts.rows().items()), in_both=1)
     assert stood(store) == [1 + 2 + 3 - 1] * 3
-    assert blocks(store) == store.counted()
+    assert blocks(store) == store.counts.rows()
     assert stood(lasting.reopen(store)) == [5] * 3
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
-from scrapy_neardup.state.boilerplate import Counts, Forms, publisher
+from scrapy_neardup.state.boilerplate import Counts, Forms, publisher, read_counts
 from scrapy_neardup.state.opening import close_store, open_store
 
 LINES = np.array([7, 8, 9], np.uint32)
@@ -87,16 +87,14 @@ def test_a_page_that_counts_once_has_a_number(pure: bool, site: str, monkeypatch
 
 def test_both_tables_are_written_and_read_and_only_what_changed() -> None:
     counts = noted(*["a.example"] * 16, *(f"n{number}.example" for number in range(120)))
-    assert counts.blocks(changed=True) == counts.blocks()
+    assert counts.rows(changed=True) == counts.rows()
     counts.saved()
-    assert counts.blocks(changed=True) == {}
-    again = Counts()
-    for block, packed in counts.blocks().items():
-        again.load(block, packed)
+    assert counts.rows(changed=True) == {}
+    again = read_counts(counts.rows().items())
     assert own(again, "a.example") == [True] * 3
     assert again.on_site("", OPEN).is_common_everywhere(LINES).all()
     with pytest.raises(ValueError, match="there is no block"):
-        again.load(2**16 - 1, next(iter(counts.blocks().values())))
+        again.load(2**16 - 1, next(iter(counts.rows().values())))
 
 
 def test_merged_counts_are_the_sum_and_hosts_have_an_owner() -> None:

@@ -151,7 +151,9 @@ def test_what_is_damaged_at_the_opening_is_named(key: bytes, value: bytes, words
         assert db.execute("SELECT * FROM kv").fetchall() == before
 
 
-@pytest.mark.parametrize("packed", [b"", b"\x01\x05\x00", b"\x01\x00\x00\x02\xff\xfe"])
+@pytest.mark.parametrize(
+    "packed", [b"", b"\x01\x05\x00", bytes(38), b"\x01\0\0\2" + bytes(34) + b"\xff\xfe", b"\1\1" + bytes(36)]
+)
 def test_a_damaged_record_is_told_in_a_sentence(packed: bytes, store: PageStore) -> None:
     record = put(store, "a")
     store.kv.write(Changes({layout.record_key(record.id): packed}), sync=False)

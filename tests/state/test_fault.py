@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.state import boilerplate, journal, layout
+from scrapy_neardup.state import journal, layout, pages
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from tests.faults import Disk
@@ -63,7 +63,7 @@ def stood(store: PageStore) -> list[int]:
 def test_counts_whose_periodic_write_fails_are_written_with_the_next(
     disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(boilerplate, "_COUNTS_EVERY", 10)
+    monkeypatch.setattr(pages, "_COUNTS_EVERY", 10)
     store = disk.open()
     note(store, 9)
     disk.fail_at(1)

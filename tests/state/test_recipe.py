@@ -77,8 +77,8 @@ def test_own_extractors_and_other_formats_are_told_apart() -> None:
     assert fits({"format": FORMAT, **own}, own)
     assert not fits({"format": FORMAT, **own, "extractor": "shop.reader 2"}, own)
     assert not fits({"format": FORMAT, **own, "extractor": "reader 2", "samples": OURS["samples"]}, own)
-    for format in [1, 5, 7, None, "6", [6]]:
-        with pytest.raises(StoreMismatch, match=f"format {re.escape(str(format))}, but this release uses format 6"):
+    for format in [1, 6, 8, None, "7", [7]]:
+        with pytest.raises(StoreMismatch, match=f"format {re.escape(str(format))}, but this release uses format 7"):
             check_recipe(json.dumps(theirs(format=format)).encode(), OURS, "there")
 
 

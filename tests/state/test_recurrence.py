@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,11 +12,10 @@ from hypothesis import strategies as st
 from scrapy_neardup.state.boilerplate import COMMON_HERE
 from scrapy_neardup.state.sentence_counts import _BUCKETS, _WAYS, Recurrence, Sentences
 
-BLOCKS = 256
-#: The bytes of a packed block: 512 sentences, their sites, their repeats; the newest way of 64 buckets.
-SITES_AT, REPEATS_AT, NEWEST_AT, BLOCK_BYTES = 2048, 4096, 4608, 4672
-
+#: The bytes of a bucket, without the block's compression; the sites and the repeats in it.
+BUCKET, SITES_AT, REPEATS_AT = 76, 32, 64
 SITE, OTHER_SITE = 5, 6
+Pages = list[tuple[list[int], int]]
 
 
 def array(*sentences: int) -> Sentences:
@@ -30,40 +27,42 @@ def of(bucket: int, number: int) -> int:
     return number * _BUCKETS + bucket
 
 
+WAYS = [of(3, one) for one in range(_WAYS)]
+
+
 def counts(table: Recurrence, *sentences: int) -> list[int]:
     repeats: list[int] = (table.pages(array(*sentences)) - table.sites(array(*sentences))).tolist()
     return repeats
 
 
-def arrays(table: Recurrence) -> dict[str, npt.NDArray[Any]]:
-    return {name: part for name, part in vars(table).items() if isinstance(part, np.ndarray)}
-
-
-def noted(pages: list[tuple[list[int], int]]) -> Recurrence:
+def noted(pages: Pages) -> Recurrence:
     table = Recurrence()
     for sentences, site in pages:
         table.note(array(*sentences), site)
     return table
 
 
+def full(repeats: list[int]) -> Recurrence:
+    """A table whose bucket 3 holds sentences 0 to 7 with so many repeats."""
+    return noted([([of(3, way) for way in range(_WAYS) if repeats[way] >= page], SITE) for page in range(256)])
+
+
 def reloaded(table: Recurrence) -> Recurrence:
     copy = Recurrence()
-    for block, packed in table.blocks(changed=True).items():
+    for block, packed in table.blocks().items():
         copy.load(block, packed)
     return copy
 
 
-def plain(table: Recurrence) -> dict[int, bytes]:
+def merged(one: Recurrence, other: Recurrence, in_both: int = 0) -> Recurrence:
+    table = reloaded(one)
+    table.merge(other, in_both)
+    return table
+
+
+def plain(table: Recurrence, *, changed: bool = True) -> dict[int, bytes]:
     """What is written; of the compressed bytes each zlib has its own."""
-    return {block: zlib.decompress(packed) for block, packed in table.blocks(changed=True).items()}
-
-
-MANY = [of(bucket, number) for bucket in (0, 3) for number in range(12)]
-
-
-def pages_of(sentences: list[int], size: int) -> st.SearchStrategy[list[tuple[list[int], int]]]:
-    page = st.tuples(st.lists(st.sampled_from(sentences), max_size=size), st.sampled_from([0, 1, 31, 33, 2**64 - 1]))
-    return st.lists(page, max_size=60)
+    return {block: zlib.decompress(packed) for block, packed in table.blocks(changed=changed).items()}
 
 
 # Counting
@@ -80,46 +79,25 @@ def test_a_sentence_has_a_repeat_for_each_page_after_the_first() -> None:
 def test_of_new_sentences_that_find_no_way_the_count_goes_down_once_a_page() -> None:
     """The largest comes first. A page of nine needs all ways but takes one from none, as all were free."""
     table = noted([([of(3, one) for one in range(9)], SITE)])
-    assert list(table.entries(3)) == [of(3, one) for one in (7, 6, 5, 4, 3, 2, 1, 0)]
-    ways = list(table.entries(3))
+    ways = [of(3, one) for one in (7, 6, 5, 4, 3, 2, 1, 0)]
+    assert list(table.entries(3)) == ways
     table.note(array(*ways), SITE)
     table.note(array(*(of(3, one) for one in range(20, 40))), SITE)
     assert counts(table, *ways) == [0] * _WAYS
-    table.note(array(of(3, 50), ways[2]), SITE)
-    assert list(table.entries(3).items())[-1] == (of(3, 50), (1 << SITE, 0))
-    assert (ways[0] in table.entries(3), counts(table, ways[2])) == (False, [1])
-
-
-# Full buckets
-
-
-def full(repeats: list[int]) -> Recurrence:
-    """A table whose bucket 3 holds sentences 0 to 7 with so many repeats."""
-    return noted([([of(3, way) for way in range(_WAYS) if repeats[way] >= page], SITE) for page in range(256)])
-
-
-def test_the_count_of_a_full_entry_goes_down_from_255_and_up_to_it_again() -> None:
-    ways = [of(3, one) for one in range(_WAYS)]
+    table.note(array(of(3, 50), ways[2], ways[0]), SITE)
+    assert list(table.entries(3).items())[-2:] == [(ways[0], (1 << SITE, 1)), (of(3, 50), (1 << SITE, 0))]
+    assert counts(table, *ways) == [1, 0, 1, 0, 0, 0, 0, 0]
+    assert ways[1] not in table.entries(3)
     table = full([255] * _WAYS)
-    table.note(array(of(3, 50)), SITE)
-    assert counts(table, *ways) == [254] * _WAYS
-    table.note(array(*ways), SITE)
-    table.note(array(*ways), SITE)
-    assert counts(table, *ways) == [255] * _WAYS
-
-
-# Sites
+    for page, repeats in ([of(3, 50)], 254), (WAYS, 255), (WAYS, 255):
+        table.note(array(*page), SITE)
+        assert counts(table, *WAYS) == [repeats] * _WAYS
 
 
 def test_a_sentence_has_a_bit_for_each_site_however_often_it_stands_there() -> None:
     for sites, bits in [
-        ([], 0),
-        ([SITE] * 300, 1),
-        ([0, 2**64 - 1], 2),
-        ([SITE, OTHER_SITE] * 20, 2),
-        ([SITE, SITE + 32] * 20, 1),  # two sites that share a bit
-        ([SITE, OTHER_SITE, 7, 8] * 10, 4),
-        ([*range(100)], 32),
+        *(([], 0), ([SITE] * 300, 1), ([0, 2**64 - 1], 2), ([SITE, OTHER_SITE] * 20, 2)),
+        *(([SITE, SITE + 32] * 20, 1), ([SITE, OTHER_SITE, 7, 8] * 10, 4), ([*range(100)], 32)),
     ]:
         table = noted([([7, 9], site) for site in sites])
         assert table.sites(array(9, of(7, 1), 7)).tolist() == [bits, 0, bits]
@@ -134,8 +112,7 @@ def one_off(chance: np.random.Generator, number: int = 40) -> Sentences:
 @pytest.mark.parametrize(("every", "pages"), [(50, 2000), (200, 8000)])
 def test_a_sentence_that_comes_back_among_a_great_many_that_do_not_is_common(every: int, pages: int) -> None:
     """80,000 that stand once do not fill the table; 320,000 fill it more than twice."""
-    chance = np.random.default_rng(12)
-    table = Recurrence()
+    chance, table = np.random.default_rng(12), Recurrence()
     for number in range(pages):
         table.note(one_off(chance), SITE)
         if number % every == 0:
@@ -149,42 +126,33 @@ def test_a_sentence_that_comes_back_among_a_great_many_that_do_not_is_common(eve
 
 def test_the_bytes_of_a_block_are_the_same_on_every_machine() -> None:
     table = noted([([0x12344003], 1)] + [([0x12344003, 0xFFFFC003], 31)] * 3)
-    (written,) = plain(table).items()
-    block, content = written
-    assert block == 0
-    first, second = 3 * _WAYS, 3 * _WAYS + 1
-    expected = bytearray(NEWEST_AT) + b"\x07" * 64
-    for way, sentence, sites, repeats in ((first, "12344003", "80000002", 2), (second, "ffffc003", "80000000", 2)):
-        expected[4 * way : 4 * way + 4] = bytes.fromhex(sentence)
-        expected[SITES_AT + 4 * way : SITES_AT + 4 * way + 4] = bytes.fromhex(sites)
-        expected[REPEATS_AT + way] = repeats
-    expected[NEWEST_AT + 3] = 1
-    assert content == bytes(expected)
-    assert len(content) == BLOCK_BYTES
+    expected = bytearray(64 * BUCKET)
+    at = 3 * BUCKET
+    expected[at : at + 8] = bytes.fromhex("0340341203c0ffff")
+    expected[at + SITES_AT : at + SITES_AT + 8] = bytes.fromhex("0200008000000080")
+    expected[at + REPEATS_AT : at + REPEATS_AT + 2] = b"\2\2"
+    assert plain(table) == {0: expected}
 
 
 def test_only_blocks_that_were_changed_are_written_and_until_they_are_saved() -> None:
     table = Recurrence()
-    assert table.blocks(changed=True) == {}
     table.note(array(of(0, 1), of(64, 1), of(_BUCKETS - 1, 1)), SITE)
-    assert list(table.blocks(changed=True)) == [0, 1, 255]
-    assert list(table.blocks(changed=True)) == [0, 1, 255]  # the write may have failed
+    for _ in range(2):  # the write may have failed
+        assert list(table.blocks(changed=True)) == list(table.blocks()) == [0, 1, 255]
     table.saved()
-    assert table.blocks(changed=True) == {}
     table.pages(array(of(0, 1)))
-    assert table.blocks(changed=True) == {}
+    assert table.blocks(changed=True) == reloaded(table).blocks(changed=True) == {}
     table.note(array(of(130, 1)), SITE)
     assert list(table.blocks(changed=True)) == [2]
 
 
 def test_an_empty_way_is_taken_for_no_sentence_also_after_it_was_written_and_read() -> None:
-    """Whatever stands in it must be the fingerprint of none in this bucket, not even of the smallest."""
-    for bucket in [0, 1, 3, 62, 63]:
+    for bucket in [0, 1, 63]:
         smallest = of(bucket, 0)
         for table in (Recurrence(), reloaded(noted([([of(one, 9) for one in range(64)], SITE)]))):
-            table.note(array(smallest), SITE)
-            table.note(array(of(bucket, 1)), SITE)
-            table.note(array(smallest, of(bucket, 1)), SITE)
+            assert table.pages(array(smallest)).tolist() == [0]
+            for page in ([smallest], [of(bucket, 1)], [smallest, of(bucket, 1)]):
+                table.note(array(*page), SITE)
             assert counts(table, smallest, of(bucket, 1), of(bucket, 2)) == [1, 1, 0]
 
 
@@ -195,70 +163,38 @@ def block_with(at: int, byte: int) -> bytes:
 
 
 def test_what_is_no_block_is_refused_and_nothing_of_it_is_taken() -> None:
+    size = 64 * BUCKET
     for block, packed, told in [
-        (3, b"", "cannot be unpacked"),
-        (3, b"garbage", "cannot be unpacked"),
-        (3, zlib.compress(bytes(BLOCK_BYTES))[:-1], "cannot be unpacked"),
-        (3, zlib.compress(bytes(BLOCK_BYTES - 1)), "4671 bytes"),
-        (3, zlib.compress(bytes(BLOCK_BYTES + 1)), "4673 bytes"),
-        (256, zlib.compress(bytes(BLOCK_BYTES)), "no block 256"),
-        (-1, zlib.compress(bytes(BLOCK_BYTES)), "no block -1"),
-        (0, block_with(NEWEST_AT, 8), "cannot stand there"),
-        (0, block_with(3 * _WAYS * 4 + 3, 2), "cannot stand there"),
+        *((3, packed, "cannot be unpacked") for packed in (b"", b"garbage", zlib.compress(bytes(size))[:-1])),
+        *((3, zlib.compress(bytes(wrong)), f"{wrong} bytes") for wrong in (size - 1, size + 1)),
+        *((block, zlib.compress(bytes(size)), f"no block {block}") for block in (256, -1)),
+        (0, block_with(3 * BUCKET, 2), "cannot stand there"),  # a sentence of another bucket
+        (0, block_with(3 * BUCKET + SITES_AT + 8, 2), "cannot stand there"),  # behind an empty way
         (1, block_with(0, 0), "cannot stand there"),  # a block under the number of another
     ]:
         table = noted([([of(3, 1)], SITE)] * 5)
-        before = {name: part.copy() for name, part in arrays(table).items()}
+        before = bytes(table.memory)
         with pytest.raises(ValueError, match=told):
             table.load(block, packed)
-        assert all((arrays(table)[name] == part).all() for name, part in before.items()), block
-        table.load(0, block_with(NEWEST_AT, 7))  # as it should be
+        assert table.memory == before, block
+        table.load(0, block_with(0, 0))  # as it should be
         assert counts(table, of(3, 1)) == [0], block
 
 
-def test_the_compiled_module_counts_in_the_same_memory_whatever_was_loaded_and_merged() -> None:
-    table = merged(reloaded(noted([([of(3, 1)], SITE)])), noted([([of(3, 1), of(4, 1)], OTHER_SITE)]))
-    parts = [arrays(table)[f"_{name}"] for name in ("sentences", "sites", "repeats", "newest", "dirty")]
-    assert bytes(table.memory) == b"".join(part.tobytes() for part in parts)
-    for part in parts:
-        part.flat[-1] ^= 1
-    assert bytes(table.memory) == b"".join(part.tobytes() for part in parts)
-
-
 # Two tables as one
-
-Pages = list[tuple[list[int], int]]
-
-
-def merged(one: Recurrence, other: Recurrence, in_both: int = 0) -> Recurrence:
-    table = reloaded(one)
-    table.merge(other, in_both)
-    return table
-
-
-def true_count(pages: Pages, sentence: int) -> int:
-    """Pages on whose site, or one that shares its bit, the sentence had stood before."""
-    sites = [site % 32 for sentences, site in pages if sentence in sentences]
-    return len(sites) - len(set(sites))
 
 
 def test_a_table_that_goes_into_an_empty_one_is_the_same_there_and_an_empty_one_changes_nothing() -> None:
     chance = np.random.default_rng(16)
     table = noted([(one_off(chance).tolist() + list(range(number % 20)), number % 3) for number in range(300)])
-    assert plain(merged(Recurrence(), table)) == plain(table)
-    assert {block: zlib.decompress(packed) for block, packed in table.blocks().items()} == plain(table)
-    assert merged(table, Recurrence()).blocks(changed=True) == {}
+    assert plain(merged(Recurrence(), table)) == plain(table) == plain(table, changed=False)
+    assert plain(merged(table, Recurrence())) == {}
 
 
 def test_equal_sentences_add_their_repeats_less_the_pages_that_were_noted_in_both() -> None:
     for ours, theirs, in_both, expected in [
-        (3, 4, 0, 7),
-        (3, 4, 2, 5),
-        (3, 4, 3, 4),
-        (3, 4, 99, 4),
-        (200, 200, 0, 255),
-        (255, 255, 255, 255),
-        (0, 0, 5, 0),
+        *((3, 4, 0, 7), (3, 4, 2, 5), (3, 4, 3, 4), (3, 4, 99, 4)),
+        *((200, 200, 0, 255), (255, 255, 255, 255), (0, 0, 5, 0)),
     ]:
         one, other = noted([([7], SITE)] * (ours + 1)), noted([([7], OTHER_SITE)] * (theirs + 1))
         assert merged(one, other, in_both).entries(7) == {7: (1 << SITE | 1 << OTHER_SITE, expected)}
@@ -271,15 +207,20 @@ def test_of_more_than_eight_those_with_most_repeats_stay_less_those_of_the_ninth
     assert [(sentence, repeats) for sentence, (_, repeats) in found.items()] == [(of(3, n), r - 1) for n, r in left]
 
 
+MANY = [of(bucket, number) for bucket in (0, 3) for number in range(12)]
+SOME_PAGES = st.lists(
+    st.tuples(st.lists(st.sampled_from(MANY), max_size=12), st.sampled_from([0, 1, 31, 33, 2**64 - 1])), max_size=60
+)
+
+
 @pytest.mark.slow
 @settings(max_examples=80, deadline=None)
-@given(pages_of(MANY, 12), pages_of(MANY, 12), pages_of(MANY, 12))
+@given(SOME_PAGES, SOME_PAGES, SOME_PAGES)
 def test_after_a_merge_no_count_is_too_high(ours: Pages, theirs: Pages, both: Pages) -> None:
-    one, other = noted(ours + both), noted(both + theirs)
-    table = merged(one, other, len(both))
+    table = merged(noted(ours + both), noted(both + theirs), len(both))
     for sentence in MANY:
-        assert counts(table, sentence)[0] <= true_count(ours + both + theirs, sentence)
-    copy = Recurrence()
-    for block, packed in table.blocks().items():
-        copy.load(block, packed)
-    assert copy.blocks() == table.blocks()
+        # Pages on whose site, or one that shares its bit, the sentence had stood before.
+        sites = [site % 32 for sentences, site in ours + both + theirs if sentence in sentences]
+        assert counts(table, sentence)[0] <= len(sites) - len(set(sites))
+    assert reloaded(table).memory == merged(table, Recurrence()).memory
+    assert reloaded(table).blocks() == table.blocks()
