@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup import Deduplicator
-from scrapy_neardup.errors import NearDupError, SettingsError, StoreError, StoreLocked, StoreMismatch, UsageError
+from scrapy_neardup.errors import NearDupError, SettingsError, StoreLocked, StoreMismatch, UsageError
 from scrapy_neardup.kv.lock import is_held
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.settings import Config
@@ -195,15 +195,6 @@ def test_a_failed_constructor_releases_the_state(tmp_path: Path, monkeypatch: py
 # The state.
 
 
-def test_checked_pages_survive_a_killed_script(tmp_path: Path) -> None:
-    code = f"d = Deduplicator(Path('seen.db'))\nprint(d.check(text={FERRY!r}).headline, flush=True)\nos._exit(9)"
-    done = script(code, tmp_path)
-    assert (done.stdout, done.returncode) == ("unique\n", 9)
-    with Deduplicator(tmp_path / "seen.db") as dedup:
-        assert dedup.check(text=FERRY).kind is Kind.UNCHANGED
-        assert dedup._store.rolled_back.pages == 0
-
-
 def test_pages_of_a_killed_crawl_are_rolled_back_loudly(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "seen.db"
     with Deduplicator(path) as dedup:
@@ -278,18 +269,6 @@ d.close()
         assert dedup._store.pages == 1
 
 
-def test_a_failing_state_is_an_error_and_costs_no_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Deduplicator(tmp_path / "seen.db") as dedup:
-
-        def fail(*_: Any, **__: Any) -> None:
-            raise StoreError("The disk is full.")
-
-        monkeypatch.setattr(dedup._store.kv, "write", fail)
-        assert said(lambda: dedup.check(**page(1)), StoreError) == "The disk is full."
-        monkeypatch.undo()
-        assert dedup.check(**page(1)).kind is Kind.UNIQUE
-
-
 # Threads and loops.
 
 
@@ -325,6 +304,7 @@ def test_within_a_running_loop_also_pages_that_are_read_in_a_process_of_their_ow
     [
         ({"store": "seen.db"}, "store is 'seen.db', which names no state*Path('seen.db')"),
         ({"store": "sqlite://seen.db"}, "three slashes*Path('seen.db')"),
+        ({"store": "sqlite:///%(name)s.db"}, "store is *no spider fills it in"),
         ({"method": "casade"}, "method, parameters: There is no method 'casade'"),
         ({"extractor": lambda html, url: html}, "extractor is *cannot be imported"),
         ({"policy": {"near": "keep"}}, "policy has 'near': 'keep'"),

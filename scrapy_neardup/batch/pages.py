@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import fields
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from scrapy_neardup.atomic import replace_file
+from scrapy_neardup.batch.rows import make_batch
 from scrapy_neardup.batch.runs import BatchOptions, BatchRun, Stretch, new_arrow, rank_of
 from scrapy_neardup.errors import NearDupError, PageError
 from scrapy_neardup.files import Entry, InputRecord, Malformed, Skipped, read_input
@@ -127,16 +126,16 @@ class PageTabulator:
         """Return the pages that were read, as PAGES, and forget them."""
         columns = zip(*self._rows, strict=True) if self._rows else [()] * len(PAGES)
         self._rows = []
-        return pa.table([_column(one, field.type) for one, field in zip(columns, PAGES, strict=True)], PAGES)
+        return pa.Table.from_batches([make_batch(columns, PAGES)])
 
     def read(self, rank: int, entry: Entry) -> None:
         """Read the page of a record."""
         name, failed = self._records.name(entry), ""
         made: Fingerprint | None = None
-        page = Page(name)
+        page, html = Page(name), 0
         try:
             page = self._records.read(self._records.draft(entry, name), name)
-            page = self._records.add_item_hash(page, entry)
+            html = self._records.item_hash(page, entry)
             if self._is_ours and not (page.row or page.unread or why_unjudged(page.text, self._min_letters)):
                 made = self._method.for_state(page, None)
         except PageError as error:
@@ -149,28 +148,7 @@ class PageTabulator:
         strings = (failed, *(getattr(page, name) for name in _STRINGS), packed)
         of = made or _NOTHING
         encoded = (one.encode("utf-8", "surrogatepass") for one in strings)
-        self._rows.append((rank, *encoded, page.html, of.keys, made and made.sketch, of.sentences, of.own))
-
-
-def _column(values: Sequence[Any] | npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
-    """Return a column of bytes, numbers, or lists of numbers, faster than ``pa.array``, which imports pandas."""
-    if pa.types.is_list(kind):
-        number = kind.value_type.to_pandas_dtype()
-        members = np.concatenate([np.zeros(0, number), *(np.array(one, number) for one in values)])
-        return pa.ListArray.from_arrays(_column(_ends(values), pa.int32()), _column(members, kind.value_type))
-    is_known = np.array([one is not None for one in values], bool)
-    buffers = [pa.py_buffer(np.packbits(is_known, bitorder="little"))]
-    if pa.types.is_binary(kind):
-        buffers += [pa.py_buffer(_ends([one or b"" for one in values])), pa.py_buffer(b"".join(filter(None, values)))]
-    else:
-        known = values if isinstance(values, np.ndarray) else [one or 0 for one in values]
-        buffers.append(pa.py_buffer(np.array(known, kind.to_pandas_dtype())))
-    return pa.Array.from_buffers(kind, len(values), buffers)
-
-
-def _ends(values: Iterable[Any]) -> npt.NDArray[np.int32]:
-    """Return where the first value begins, and where each one ends."""
-    return np.cumsum([0, *map(len, values)], dtype=np.int32)
+        self._rows.append((rank, *encoded, html, of.keys, made and made.sketch, of.sentences, of.own))
 
 
 def stored_pages(batch: pa.RecordBatch) -> Iterator[tuple[Page, str]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from array import array
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -26,12 +27,24 @@ from scrapy_neardup.batch.counts import (
     numbers_on_sites,
 )
 from scrapy_neardup.batch.pages import PAGES, decode, stored_pages
-from scrapy_neardup.batch.rows import Asked, Topic, make_rows, signed, sorted_set, unsigned
+from scrapy_neardup.batch.rows import (
+    Asked,
+    Given,
+    HashRows,
+    Numbers,
+    Topic,
+    is_among,
+    join_rows,
+    make_batch,
+    make_column,
+    make_rows,
+    numbers,
+    sorted_set,
+)
 from scrapy_neardup.batch.runs import JUDGED, ArchivePart, BatchOptions
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.memory import Memory
-from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.state.boilerplate import ALL_PAGES, COMMON_BITS, COMMON_HERE, number_of_site, site_bit
 from scrapy_neardup.state.evidence import Evidence, Keep
@@ -47,6 +60,8 @@ logger = line_logger(__name__)
 #: are forms or not, and it is a form.
 HERE, EVERYWHERE, FORMED, FORM = 1, 2, 4, 8
 #: What a page wrote that wrote no record: no id, nothing that it replaces, nothing.
+_ONE = np.uint32(1)
+_ADDRESSES = "url", "canonical"
 _NOTHING: tuple[int, int, bytes | None] = 0, 0, None
 
 
@@ -57,113 +72,167 @@ class PartPages:
 
     def __init__(self, options: BatchOptions, part: ArchivePart) -> None:
         self._hashes = hashes = options.make_method().hashes
-        self._min_letters = options.config.min_letters
         table = pa.Table.from_batches(part.batches(self._COLUMNS), pa.schema(map(PAGES.field, self._COLUMNS)))
         columns = {name: table[name].combine_chunks() for name in self._COLUMNS}
         self.ranks: list[int] = columns["rank"].to_pylist()
-        self._urls, self._sketches, self._own = columns["url"], columns["sketch"], columns["own"]
-        self.canonicals = columns["canonical"].to_pylist()
-        of_urls = hashes.each([kept_url(decode(one)) for one in self._urls.to_pylist()])
-        of_canonicals = hashes.each([kept_url(decode(one)) for one in self.canonicals if one])
-        self.urls: list[int] = of_urls.tolist()
-        keys, self._key_starts = _lists(columns["keys"])
-        self._keys = keys.tolist()
-        self._sentences, self._starts = _lists(columns["sentences"])
+        urls, canonicals = ([kept_url(decode(one)) for one in columns[name].to_pylist()] for name in _ADDRESSES)
+        self._urls, self.urls = urls, hashes.every(urls)
+        self._sketches, self._own = columns["sketch"].to_pylist(), columns["own"].to_pylist()
+        least = options.config.min_letters
+        #: Pages whose stored fingerprint may be used.
+        self.is_judged = [
+            sketch is not None and (own is None or own >= least)
+            for sketch, own in zip(self._sketches, self._own, strict=True)
+        ]
+        self.is_alone = np.array(self.is_judged, bool) & ~np.array([*map(bool, canonicals)], bool)
+        # Members of lists, and where the list of each page begins. A sentence that stands twice counts once.
+        self.keys, self._key_starts = _lists(columns["keys"])
+        sentences, starts = _lists(columns["sentences"])
+        pages = np.arange(len(table), dtype=np.uint64)
+        of_pages = np.unique(np.repeat(pages << np.uint64(32), np.diff(starts)) | sentences)
+        self._sentences = of_pages.astype(np.uint32)
+        self._starts = np.append(np.searchsorted(of_pages, pages << np.uint64(32)), len(of_pages))
+        self.lengths = np.diff(self._starts)
         different = columns["site"].dictionary_encode()
-        sites, site = [decode(one) for one in different.dictionary.to_pylist()], different.indices.to_numpy()
+        sites, site = [decode(one) for one in different.dictionary.to_pylist()], numbers(different.indices)
         self._bits = np.array([1 << site_bit(one, hashes) for one in sites], np.uint32)[site]
         self._form_pages = {one: number_of_form_pages(one, hashes) for one in sites}
-        self.form_pages = [[*self._form_pages.values()][one] for one in site.tolist()]
+        self._form_page = [[*self._form_pages.values()][one] for one in site.tolist()]
         # The numbers of sentences on their sites, and one for all pages of each site.
         of_sites = np.array([number_of_site(one, hashes) for one in sites], np.uint64)
-        here = numbers_on_sites(self._sentences, np.repeat(of_sites[site], np.diff(self._starts)), hashes)
+        here = numbers_on_sites(self._sentences, np.repeat(of_sites[site], self.lengths), hashes)
         all_pages = numbers_on_sites(np.repeat(ALL_PAGES, len(sites)), of_sites, hashes)
         self.numbers, places = np.unique(np.concatenate((here, all_pages)), return_inverse=True)
         self._here, self._all_pages = places[: len(here)].astype(np.uint32), places[len(here) :][site]
         self.sentences, places = np.unique(self._sentences.astype(np.uint64), return_inverse=True)
         self._bit_places = places.astype(np.uint32)
+        asked_urls = np.array([*self.urls, *hashes.every([*filter(None, canonicals)])], np.uint64)
         self.asked: Asked = {
-            Topic.KEY: sorted_set(signed(keys)),
-            Topic.URL: sorted_set(signed(np.concatenate((of_urls, of_canonicals)))),
-            Topic.COUNT: np.sort(signed(self.numbers)),
-            Topic.BITS: signed(self.sentences),
-            Topic.FORM: np.sort(signed(np.array([*self._form_pages.values()], np.uint64))),
+            Topic.KEY: sorted_set(self.keys),
+            Topic.URL: sorted_set(asked_urls),
+            Topic.COUNT: self.numbers,
+            Topic.BITS: self.sentences,
+            Topic.FORM: np.array([*self._form_pages.values()], np.uint64),
         }
 
-    def asked_of_forms(self, given: pa.Table) -> Asked:
+    def asked_of_forms(self, given: Given) -> Hashes:
         """Return what the pages ask about forms, once it is known how many pages of their sites were counted so."""
-        known = dict(zip(*(one.tolist() for one in answers_on(Topic.FORM, given)), strict=True))
+        forms = given[Topic.FORM]
+        known = dict(zip(forms.hashes.tolist(), forms.values.tolist(), strict=True))
         counted = [(site, known[number]) for site, number in self._form_pages.items() if number in known]
         numbers = {one for site, pages in counted for one in numbers_of_forms(site, pages, self._hashes)}
-        return {Topic.FORM: np.sort(signed(np.array([*numbers], np.uint64)))}
+        return np.sort(np.array([*numbers], np.uint64))
 
-    def sentences_of(self, page: int) -> Sentences:
-        """Return the sentences of a page."""
-        return self._sentences[self._starts[page] : self._starts[page + 1]]
+    def find_doubtful(self, filed: Hashes, newest: Hashes, counts: ExactCounts) -> npt.NDArray[np.bool_]:
+        """Return the pages that may be more than a new original.
+
+        Others have a stored fingerprint, no known canonical address, a URL and keys that no earlier page has, and no
+        sentence that is boilerplate, even if all pages of the part count. ``filed``, ``newest``: hashes of the keys and
+        URLs of earlier parts, in order.
+        """
+        urls, count = np.array(self.urls, np.uint64), len(self.ranks)
+        bits = count_bits(counts.bits.counts) + np.bincount(self._bit_places, minlength=len(counts.bits.counts))
+        here = counts.numbers.counts + np.bincount(self._here, minlength=len(counts.numbers.counts))
+        is_key_known = _is_again(self.keys) | is_among(self.keys, filed)
+        is_common = (here >= COMMON_HERE)[self._here] | (bits >= COMMON_BITS)[self._bit_places]
+        has_key, self.may_be_common = (
+            np.bincount(np.repeat(np.arange(count), np.diff(starts))[is_known], minlength=count) > 0
+            for starts, is_known in ((self._key_starts, is_key_known), (self._starts, is_common))
+        )
+        doubtful: npt.NDArray[np.bool_] = ~self.is_alone | _is_again(urls) | is_among(urls, newest)
+        return doubtful | has_key | self.may_be_common
 
     def fingerprint(self, page: int, counts: ExactCounts) -> Fingerprint | None:
         """Return the fingerprint of a page without boilerplate; None if it has none, or some boilerplate by now."""
-        sketch, own = self._sketches[page].as_py(), self._own[page].as_py()
-        if sketch is None or (own is not None and own < self._min_letters):
-            return None
         members = slice(self._starts[page], self._starts[page + 1])
-        bits = counts.bits.counts[self._bit_places[members]]
-        is_common = counts.numbers.counts[self._here[members]] >= COMMON_HERE
-        if is_common.any() or (bits.any() and (count_bits(bits) >= COMMON_BITS).any()):
+        if not self.is_judged[page] or (self.may_be_common[page] and self._has_common(members, counts)):
             return None
-        keys = tuple(self._keys[self._key_starts[page] : self._key_starts[page + 1]])
-        return Fingerprint(keys, sketch, self._sentences[members], own=own)
+        return Fingerprint(self.keys_of(page), self._sketches[page], self._sentences[members], own=self._own[page])
 
-    def record(self, page: int, made: Fingerprint) -> Record:
+    def _has_common(self, members: slice, counts: ExactCounts) -> bool:
+        here, bits = counts.numbers.now[self._here[members]], counts.bits.now[self._bit_places[members]]
+        return bool((here >= COMMON_HERE).any() or (count_bits(bits) >= COMMON_BITS).any())
+
+    def keys_of(self, page: int) -> tuple[int, ...]:
+        """Return the keys of a page."""
+        return tuple(self.keys[self._key_starts[page] : self._key_starts[page + 1]].tolist())
+
+    def pages_with(self, keys: Iterable[int]) -> Iterator[int]:
+        """Yield the pages that have one of these keys."""
+        for key in keys:
+            known, pages = self._pages_by_key
+            yield from pages[slice(*(np.searchsorted(known, np.uint64(key), side) for side in ("left", "right")))]
+
+    @cached_property
+    def _pages_by_key(self) -> tuple[Hashes, npt.NDArray[np.intp]]:
+        order = np.argsort(self.keys)
+        return self.keys[order], np.searchsorted(self._key_starts, order, "right") - 1
+
+    def filed(self, is_new: npt.NDArray[np.bool_]) -> dict[Topic, tuple[Hashes, Numbers]]:
+        """Return the hashes under which new pages are filed, and the ranks of the pages."""
+        ranks, keys = np.array(self.ranks, np.int64), np.diff(self._key_starts)
+        of_keys, urls = np.repeat(is_new, keys), np.array(self.urls, np.uint64)
+        filed = self.keys[of_keys], np.repeat(ranks, keys)[of_keys]
+        return {Topic.KEY: filed, Topic.URL: (urls[is_new], ranks[is_new])}
+
+    def record(self, page: int) -> Record:
         """Return the record of an original."""
-        return Record(self.ranks[page], decode(self._urls[page].as_py()), self.ranks[page], 1.0, made.keys, made.sketch)
+        return Record(
+            self.ranks[page], self._urls[page], self.ranks[page], 1.0, self.keys_of(page), self._sketches[page]
+        )
 
-    def count_sentences(self, page: int, counts: ExactCounts, *, everywhere: bool) -> int:
-        """Count the sentences of a page, and return its flags."""
-        members = slice(self._starts[page], self._starts[page + 1])
-        if members.start == members.stop:
-            return 0
-        counts.numbers.counts[self._all_pages[page]] += 1
-        counts.numbers.counts[self._here[members]] += 1  # a sentence that stands twice counts once
+    def file(self, pages: slice, filed: defaultdict[int, list[int]], counts: ExactCounts) -> None:
+        """File new originals under their keys, and count them among the pages of their sites."""
+        keys, ranks = slice(self._key_starts[pages.start], self._key_starts[pages.stop]), self.ranks[pages]
+        of_keys = np.repeat(ranks, np.diff(self._key_starts[pages.start : pages.stop + 1]))
+        for key, rank in zip(self.keys[keys].tolist(), of_keys.tolist(), strict=True):
+            filed[key].append(rank)
+        for number in self._form_page[pages]:
+            counts.forms[number] += 1
+
+    def count_sentences(self, pages: slice, counts: ExactCounts, *, everywhere: bool) -> None:
+        """Count the sentences of pages."""
+        members, lengths = slice(self._starts[pages.start], self._starts[pages.stop]), self.lengths[pages]
+        np.add.at(counts.numbers.counts, self._all_pages[pages][lengths > 0], _ONE)
+        np.add.at(counts.numbers.counts, self._here[members], _ONE)
         if everywhere:
-            counts.bits.counts[self._bit_places[members]] |= self._bits[page]
-        return HERE | EVERYWHERE * everywhere
+            np.bitwise_or.at(counts.bits.counts, self._bit_places[members], np.repeat(self._bits[pages], lengths))
 
 
-def _lists(column: pa.ListArray) -> tuple[npt.NDArray[Any], list[int]]:
+def _is_again(values: Hashes) -> npt.NDArray[np.bool_]:
+    """Return which values stand further in front, too."""
+    order, found = np.argsort(values, kind="stable"), np.zeros(len(values), bool)
+    found[order[1:]] = values[order[1:]] == values[order[:-1]]
+    return found
+
+
+def _lists(column: pa.ListArray) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
     """Return the members of all lists, and where each list starts; at last where the last one ends."""
-    starts = column.offsets.to_numpy()
-    return column.flatten().to_numpy(), (starts - starts[0]).tolist()
-
-
-def answers_on(topic: Topic, given: pa.Table) -> tuple[Hashes, npt.NDArray[np.uint32]]:
-    """Return the hashes and values of answers."""
-    is_of = given["topic"].to_numpy() == topic
-    return unsigned(given["hash"].to_numpy()[is_of]), given["value"].to_numpy()[is_of].astype(np.uint32)
+    starts = numbers(column.offsets)
+    return numbers(column.flatten()), starts - starts[0]
 
 
 class PartStore(PageStore):
     """The state of one part, in memory. It notes the questions of its pages, and everything that they write.
 
-    The id of a page is its rank. Pages are never sealed or removed, and nobody reads when they were seen.
+    The id of a page is its rank. Pages are never sealed or removed, and nobody reads when they were seen. Pages that
+    are not ``doubtful`` are filed as arrays.
     """
 
     def __init__(
-        self,
-        method: Method,
-        options: BatchOptions,
-        pages: PartPages,
-        given: pa.Table,
-        records: Iterable[tuple[int, bytes]],
+        self, options: BatchOptions, pages: PartPages, given: Given, records: Iterable[tuple[int, bytes]]
     ) -> None:
-        super().__init__(Memory(), method.recipe(), options.secret, 0)
+        """``given``: the answers to what the pages ask. ``records``: what these name, the older ones first."""
+        super().__init__(Memory(), options.make_method().recipe(), options.secret, 0)
         self._pages = pages
         self._counts = ExactCounts(pages.numbers, pages.sentences)
         self.use_exact_counts(self._counts.on_site)
-        self._counts.numbers.begin(*answers_on(Topic.COUNT, given))
-        self._counts.bits.begin(*answers_on(Topic.BITS, given))
-        self._begun_forms = dict(zip(*(one.tolist() for one in answers_on(Topic.FORM, given)), strict=True))
-        self._counts.forms = dict.fromkeys(unsigned(pages.asked[Topic.FORM]).tolist(), 0) | self._begun_forms
+        for topic, table in (Topic.COUNT, self._counts.numbers), (Topic.BITS, self._counts.bits):
+            table.begin(given[topic].hashes, given[topic].values.astype(np.uint32))
+        self._begun_forms = dict(zip(*(one.tolist() for one in given[Topic.FORM][:2]), strict=True))
+        self._counts.forms = dict.fromkeys(pages.asked[Topic.FORM].tolist(), 0) | self._begun_forms
+        self._counts.numbers.before_look = self._counts.bits.before_look = self._count
+        self._uncounted = list[slice]()
         #: Packed records by id; ids in ascending order by key; the id of the newest page by the hash of its URL.
         self._records = dict[int, bytes]()
         self._filed = defaultdict[int, list[int]](list)
@@ -173,12 +242,16 @@ class PartStore(PageStore):
             self._keep(id, packed, self._hash(record.url), record.keys if is_new else ())
         for ids in self._filed.values():
             ids.sort()
+        filed, newest = (np.sort(np.fromiter(one, np.uint64, len(one))) for one in (self._filed, self._newest))
+        #: 1 for each doubtful page.
+        self.doubtful = bytearray(pages.find_doubtful(filed, newest, self._counts))
         #: The judged page and its rank, its fingerprint without boilerplate, if it has none, its flags, what it wrote.
         self._page, self._rank, self._flags, self._written = -1, 0, 0, _NOTHING
         self.stored: Fingerprint | None = None
-        #: The rows of JUDGED.
-        self.judged = list[tuple[Any, ...]]()
-        #: What pages were filed under: hashes, ranks of pages and of originals. Then hashes that were looked up.
+        #: The rows of JUDGED that doubtful pages have.
+        self._judged = dict[int, tuple[Any, ...]]()
+        #: What doubtful pages were filed under: hashes, ranks of pages and of originals. Then the hashes that they
+        #: looked up.
         self._left = {topic: (array("Q"), array("q"), array("q")) for topic in (Topic.KEY, Topic.URL)}
         self._asked = {topic: array("Q") for topic in self._left}
 
@@ -187,27 +260,26 @@ class PartStore(PageStore):
 
     # Pages, one after the other.
 
-    def file_if_new(self, page: int) -> bool:
-        """Begin with a page, and file it if it is surely unique: return whether it is.
+    def begin_page(self, page: int) -> None:
+        """File the pages before a doubtful one, and begin with it."""
+        pages, before = self._pages, slice(self._page + 1, page)
+        if before.start < before.stop:
+            pages.file(before, self._filed, self._counts)
+            self._uncounted.append(before)
+            self._newest.update(zip(pages.urls[before], pages.ranks[before], strict=True))
+        self._page, self._flags, self._written = page, 0, _NOTHING
+        if page < len(pages.ranks):
+            self._rank, self.stored = pages.ranks[page], pages.fingerprint(page, self._counts)
 
-        Most pages are. No earlier page has their URL or one of their keys, and no sentence of theirs is boilerplate.
-        """
-        pages = self._pages
-        made, url = pages.fingerprint(page, self._counts), pages.urls[page]
-        self._page, self._rank, self.stored, self._flags, self._written = page, pages.ranks[page], made, 0, _NOTHING
-        if made is None or pages.canonicals[page] or url in self._newest:
-            return False
-        if not self._filed.keys().isdisjoint(made.keys):
-            return False
-        self._write(pages.record(page, made), url, made.keys)
-        self._counts.forms[pages.form_pages[page]] += 1
-        self._flags = FORMED | pages.count_sentences(page, self._counts, everywhere=True)
-        self.end_page(b"")
-        return True
+    def _count(self) -> None:
+        """Count the sentences of new originals; only boilerplate and the pages of one site ask for the counts."""
+        for pages in self._uncounted:
+            self._pages.count_sentences(pages, self._counts, everywhere=True)
+        self._uncounted.clear()
 
     def end_page(self, verdict: bytes) -> None:
         """The page got this verdict, packed."""
-        self.judged.append((self._rank, self._flags, verdict, *self._written))
+        self._judged[self._page] = self._flags, verdict, *self._written
 
     # Questions.
 
@@ -221,8 +293,11 @@ class PartStore(PageStore):
         return record if record is not None and record.url == kept_url(url) else None
 
     def record(self, id: int) -> Record | None:
-        packed = self._records.get(id)
-        return None if packed is None else self.unpack_record(id, packed)
+        packed, ranks = self._records.get(id), self._pages.ranks
+        if packed is not None:
+            return self.unpack_record(id, packed)
+        page = bisect_left(ranks, id, 0, max(0, self._page))
+        return self._pages.record(page) if ranks[page] == id and not self.doubtful[page] else None
 
     def records_of(self, ids: Sequence[int]) -> list[Record | None]:
         return [*map(self.record, ids)]
@@ -238,6 +313,9 @@ class PartStore(PageStore):
     # Changes.
 
     def add(self, record: Record, evidence: Evidence | None = None, *, replaces: int = 0, **others: Any) -> None:
+        own = self._pages.keys_of(self._page)
+        for page in self._pages.pages_with({*record.keys}.difference(own)):
+            self.doubtful[page] |= page > self._page
         self._write(record, self._hash(record.url), record.keys, replaces)
 
     def touch(self, record: Record, *others: Any, renewed: Record | None = None, **more: Any) -> None:
@@ -262,11 +340,12 @@ class PartStore(PageStore):
             self._filed[key].append(id)
 
     def note(self, sentences: Sentences, site: str, *, everywhere: bool = True, page: int | None = None) -> None:
-        if np.array_equal(sentences, self._pages.sentences_of(self._page)):
-            self._flags |= self._pages.count_sentences(self._page, self._counts, everywhere=everywhere)
+        if self.stored is not None and sentences is self.stored.sentences:
+            one = slice(self._page, self._page + 1)
+            self._pages.count_sentences(one, self._counts, everywhere=everywhere)
         else:
             super().note(sentences, site, everywhere=everywhere)
-            self._flags |= HERE | EVERYWHERE * everywhere
+        self._flags |= HERE | EVERYWHERE * everywhere
 
     def note_form(self, site: str, *, in_form: bool) -> None:
         super().note_form(site, in_form=in_form)
@@ -275,46 +354,62 @@ class PartStore(PageStore):
     def _hash(self, url: str) -> int:
         return self.hashes.of(kept_url(url))
 
-    def rows_to_leave(self, part: int) -> Iterator[pa.Table]:
-        """Yield the ROWS of each topic."""
+    # Results.
+
+    def judged(self) -> pa.RecordBatch:
+        """Return JUDGED, once all pages are judged."""
+        pages, rows = self._pages, list[tuple[Any, ...]]()
+        for page, (rank, length) in enumerate(zip(pages.ranks, pages.lengths.tolist(), strict=True)):
+            row = self._judged.get(page)
+            if row is None:
+                flags = FORMED | (HERE | EVERYWHERE) * (length > 0)
+                row = flags, b"", rank, 0, pages.record(page).pack()
+            rows.append((rank, *row))
+        return make_batch(zip(*rows, strict=True) if rows else [()] * len(JUDGED), JUDGED)
+
+    def asked(self) -> Asked:
+        """Return the hashes that the pages asked for."""
+        tables = {Topic.COUNT: self._counts.numbers, Topic.BITS: self._counts.bits}
+        asked = {
+            **{topic: np.append(self._pages.asked[topic], np.array(more)) for topic, more in self._asked.items()},
+            **{topic: table.hashes() for topic, table in tables.items()},
+            Topic.FORM: np.fromiter(self._counts.forms, np.uint64, len(self._counts.forms)),
+        }
+        return {topic: sorted_set(hashes) for topic, hashes in asked.items()}
+
+    def rows_to_leave(self) -> Iterator[HashRows]:
+        """Yield the rows of each topic."""
+        new = self._pages.filed(~np.frombuffer(self.doubtful, bool))
         for topic, filed in self._left.items():
-            hashes, ranks, originals = (np.array(column).view(np.int64) for column in filed)
-            asked = np.concatenate((self._pages.asked[topic], np.array(self._asked[topic]).view(np.int64)))
-            rows = make_rows(topic, part, hashes, ranks, originals)
-            yield pa.concat_tables([rows, make_rows(topic, part, np.setdiff1d(asked, hashes))])
-        for topic, table in (Topic.COUNT, self._counts.numbers), (Topic.BITS, self._counts.bits):
-            counted, now, before = table.added()
-            yield make_rows(topic, part, signed(counted), now - before if topic is Topic.COUNT else now ^ before)
+            rows = join_rows((make_rows(*new[topic]), HashRows(*map(np.array, filed))))
+            yield rows.take(np.argsort(rows.values, kind="stable"))
+        yield make_rows(*self._counts.numbers.added(np.subtract))
+        yield make_rows(*self._counts.bits.added(np.bitwise_xor))
         forms = {number: count - self._begun_forms.get(number, 0) for number, count in self._counts.forms.items()}
-        yield make_rows(Topic.FORM, part, signed(np.array([*forms], np.uint64)), np.array([*forms.values()], np.int64))
+        forms = {number: count for number, count in forms.items() if count}
+        yield make_rows(np.array([*forms], np.uint64), np.array([*forms.values()], np.int64))
 
 
 # Judging.
 
 
-def judge_part(
-    options: BatchOptions,
-    part: ArchivePart,
-    pages: PartPages,
-    given: pa.Table,
-    records: Iterable[tuple[int, bytes]],
-) -> tuple[Iterator[pa.Table], pa.Table]:
-    """Judge the pages of a part, and return its ROWS of each topic, and JUDGED.
-
-    ``given``: the answers to what it asks. ``records``: the records that these name, the older ones first.
-    """
-    method = options.make_method()
-    store = PartStore(method, options, pages, given, records)
+def judge_part(options: BatchOptions, part: ArchivePart, store: PartStore) -> None:
+    """Judge the pages of a part."""
     policy = replace(options.config.make_policy(), keep=Keep.NOTHING)
-    detector = PartDetector(method, store, who="batch", policy=policy)
+    detector, first = PartDetector(options.make_method(), store, who="batch", policy=policy), 0
     for batch in part.batches():
-        for row in range(len(batch)):
-            if not store.file_if_new(len(store.judged)):
-                ((page, failed),) = stored_pages(batch.slice(row, 1))
-                store.end_page(pack_verdict(_judge(detector, page, failed)))
-    columns = zip(*store.judged, strict=True) if store.judged else [()] * len(JUDGED)
-    judged = [pa.array(column, field.type) for column, field in zip(columns, JUDGED, strict=True)]
-    return store.rows_to_leave(part.number), pa.table(judged, JUDGED)
+        end = first + len(batch)
+        read = dict[int, tuple[Page, str]]()
+        while (at := store.doubtful.find(1, first, end)) >= 0:
+            if at not in read:  # a page may become doubtful later
+                rows = np.flatnonzero(np.frombuffer(store.doubtful[at:end], bool))
+                wanted = batch.take(make_column(rows + at - (end - len(batch)), pa.int64()))
+                read = dict(zip((rows + at).tolist(), stored_pages(wanted), strict=True))
+            store.begin_page(at)
+            store.end_page(pack_verdict(_judge(detector, *read.pop(at))))
+            first = at + 1
+        first = end
+    store.begin_page(first)
 
 
 def _judge(detector: Detector, page: Page, failed: str) -> Verdict:

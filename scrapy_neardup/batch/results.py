@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.batch.pages import decode, stored_pages
 from scrapy_neardup.batch.part import EVERYWHERE, FORM, FORMED, HERE, unpack_verdict
+from scrapy_neardup.batch.rows import make_batch, numbers
 from scrapy_neardup.batch.runs import ArchivePart, BatchRun, rank_of
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Entry, read_input
@@ -78,22 +79,8 @@ def write_verdicts(run: BatchRun, path: Path, see: Callable[[Verdict], None] = l
                 for (rank, packed), (url, reader) in zip(_rows(judged), names):  # noqa: B905  # names has more
                     verdict = unpack_verdict(rank, decode(url), decode(reader), packed)
                     see(verdict)
-                    rows.append(_row(run, rank, verdict))
-                columns = zip(zip(*rows, strict=True), VERDICTS, strict=True)
-                writer.write_table(pa.table([pa.array(one, field.type) for one, field in columns], VERDICTS))
-
-
-def _row(run: BatchRun, rank: int, verdict: Verdict) -> tuple[Any, ...]:
-    """Return the values of a row of VERDICTS."""
-    tag, place, url = verdict.as_tag(), run.place_of(rank), _valid(verdict.url)
-    if verdict.match is not None:
-        tag["shared"] = [_valid(one) for one in tag["shared"]]
-        tag |= {name: _valid(tag[name]) for name in ("original", "like") if tag[name]}
-    return (*place, url, *_OF_TAG(tag))
-
-
-def _valid(text: str) -> str:
-    return text.encode("utf-8", "backslashreplace").decode()
+                    rows.append((*run.place_of(rank), verdict.url, *_OF_TAG(verdict.as_tag())))
+                writer.write_batch(make_batch(zip(*rows, strict=True), VERDICTS))
 
 
 def write_kept(run: BatchRun, out: Writer, passes: Callable[[Verdict], bool]) -> int:
@@ -138,7 +125,7 @@ def export_state(run: BatchRun, store: PageStore, keep: Keep) -> int:
     if store.pages:
         raise NearDupError(f"{store.location} already holds {store.pages} pages. Name a new state with --store.")
     generation = store.begin(f"batch {run.folder}")
-    ranks = np.concatenate([part.judged_pages()["rank"].to_numpy() for part in run.parts] or [np.zeros(0)])
+    ranks = np.concatenate([numbers(part.judged_pages()["rank"]) for part in run.parts] or [np.zeros(0)])
     first = store.new_id()
 
     def id_of(rank: int) -> int:
@@ -153,7 +140,7 @@ def export_state(run: BatchRun, store: PageStore, keep: Keep) -> int:
             if flags & FORMED:
                 store.note_form(page.site, in_form=bool(flags & FORM))
             if flags & HERE:
-                made = Fingerprint((), b"", sentences.values.to_numpy())
+                made = Fingerprint((), b"", numbers(sentences.values))
                 count_sentences(store, page.url, page.site, made, everywhere=bool(flags & EVERYWHERE))
     store.seal(generation, store.unsealed(generation))
     store.end(generation)

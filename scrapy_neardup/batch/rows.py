@@ -1,147 +1,149 @@
-"""The questions and results of parts as rows of numbers, and the answers."""
+"""What a part leaves under the hashes that later parts ask for, as rows of numbers; and columns of tables."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from scrapy_neardup.batch.counts import MOST
+from scrapy_neardup.batch.counts import Hashes
 
 
 class Topic(IntEnum):
-    """The subject of a row."""
+    """The subject of a row, and the number of its batch in a file of ROWS."""
 
-    #: There is a part. Spark needs such rows to judge every part.
-    PART = 0
     #: A page is filed under a key.
-    KEY = 1
+    KEY = 0
     #: A page is the newest at a URL.
-    URL = 2
+    URL = 1
     #: So many pages of a site have a sentence.
-    COUNT = 3
+    COUNT = 2
     #: These publishers have a sentence, as bits.
-    BITS = 4
+    BITS = 3
     #: So many pages of a site were compared with its forms, or are forms.
-    FORM = 5
+    FORM = 4
 
 
-#: The topics of questions.
-ASKED = (Topic.KEY, Topic.URL, Topic.COUNT, Topic.BITS, Topic.FORM)
+#: In ``value`` the rank of a page (in ``original`` the rank of its original, if it is a copy), a count, or bits.
+ROWS = pa.schema([("hash", pa.uint64()), ("value", pa.int64()), ("original", pa.int64())])
 
-#: The pages of a part ask for a hash, and leave something under it: in ``value`` the rank of a page (in ``original``
-#: the rank of its original, if it is a copy), a count, or bits. 0 is nothing. Parts are numbered in the order of their
-#: ranks. An answer has the same columns: ``value`` comes from all earlier parts, and ``part`` gets it.
-#:
-#: Spark has no unsigned numbers. So 64-bit hashes are signed here.
-ROWS = pa.schema(
-    [
-        ("topic", pa.int8()),
-        ("part", pa.int32()),
-        ("hash", pa.int64()),
-        ("value", pa.int64()),
-        ("original", pa.int64()),
-    ]
-)
-
-_Numbers = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int64]
 #: The hashes that a part asks for, of each topic in ascending order.
-Asked = Mapping[Topic, _Numbers]
+Asked = Mapping[Topic, Hashes]
 
 
-def signed(hashes: npt.NDArray[Any]) -> _Numbers:
-    """Return hashes as rows hold them."""
-    return hashes.astype(np.uint64, copy=False).view(np.int64)
+class HashRows(NamedTuple):
+    """The columns of ROWS; pages stand in the order of their ranks."""
+
+    hashes: Hashes
+    values: Numbers
+    originals: Numbers
+
+    def take(self, which: npt.NDArray[Any]) -> HashRows:
+        """Return rows by their numbers, or by whether they are wanted."""
+        return HashRows(self.hashes[which], self.values[which], self.originals[which])
 
 
-def unsigned(hashes: _Numbers) -> npt.NDArray[np.uint64]:
-    """Return the hashes of rows as the rest of the package has them."""
-    return hashes.view(np.uint64)
+NO_ROWS = HashRows(np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+Given = Mapping[Topic, HashRows]
 
 
-def sorted_set(hashes: _Numbers) -> _Numbers:
+def make_rows(hashes: Hashes, values: npt.NDArray[Any]) -> HashRows:
+    """Return rows without originals."""
+    return HashRows(hashes, values.astype(np.int64), np.zeros(len(hashes), np.int64))
+
+
+def join_rows(every: Iterable[HashRows]) -> HashRows:
+    """Return rows in a row."""
+    return HashRows(*map(np.concatenate, zip(*every, strict=True)))
+
+
+def answer(topic: Topic, rows: HashRows, common: int) -> HashRows:
+    """Return the answers to questions about hashes; ``common``: see ``Method.common``.
+
+    ``rows``: all rows that earlier parts left under these, in the order of the parts.
+    """
+    order = np.argsort(rows.hashes, kind="stable")
+    rows = rows.take(order)
+    begins = np.flatnonzero(_is_first(rows.hashes))
+    ends = np.append(begins[1:], len(order))[: len(begins)]
+    if topic > Topic.URL:
+        ufunc = np.bitwise_or if topic is Topic.BITS else np.add
+        return make_rows(rows.hashes[begins], ufunc.reduceat(rows.values, begins) if len(begins) else rows.values)
+    # Later pages are not filed under a common key.
+    is_left = np.arange(len(order)) - np.repeat(begins, ends - begins) < common
+    kept = ends - 1 if topic is Topic.URL else np.flatnonzero(is_left)
+    return rows.take(kept)
+
+
+def is_among(values: npt.NDArray[Any], known: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which values are among ``known`` ones in ascending order."""
+    if not len(known):
+        return np.zeros(len(values), bool)
+    found: npt.NDArray[np.bool_] = known[np.minimum(np.searchsorted(known, values), len(known) - 1)] == values
+    return found
+
+
+def sorted_set(hashes: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the different hashes in order; faster than ``numpy.unique``."""
     hashes = np.sort(hashes)
-    return hashes[_is_first(hashes)]
-
-
-def make_rows(
-    topic: Topic, part: int, hashes: _Numbers, values: _Numbers | None = None, originals: _Numbers | None = None
-) -> pa.Table:
-    """Return ROWS of one topic and part."""
-    nothing = np.zeros(len(hashes), np.int64)
-    columns = [np.full(len(hashes), topic), np.full(len(hashes), part), hashes]
-    columns += [nothing if values is None else values, nothing if originals is None else originals]
-    return pa.table([pa.array(one, field.type) for one, field in zip(columns, ROWS, strict=True)], ROWS)
-
-
-def matching(rows: pa.Table, asked: _Numbers) -> pa.Table:
-    """Return the rows of one topic that have one of these hashes."""
-    hashes = rows["hash"].to_numpy()
-    if not len(asked):
-        return rows.slice(0, 0)
-    is_asked = asked[np.minimum(np.searchsorted(asked, hashes), len(asked) - 1)] == hashes
-    return rows.filter(pa.array(is_asked))
-
-
-def answer(rows: pa.Table, common: int, first: int) -> pa.Table:
-    """Answer what the part ``first`` and later ones ask, as ROWS.
-
-    ``rows``: all rows of some hashes, in any order. ``common``: see ``Method.common``.
-    """
-    return pa.concat_tables(
-        _answer(rows.filter(pc.equal(rows["topic"], topic)), topic, common, first) for topic in ASKED
-    )
-
-
-def _answer(rows: pa.Table, topic: Topic, common: int, first: int) -> pa.Table:
-    rows = rows.sort_by([(name, "ascending") for name in ("hash", "part", "value")])
-    hashes, parts, values = (rows[name].to_numpy() for name in ("hash", "part", "value"))
-    is_new = _is_first(hashes)
-    asking = np.flatnonzero((is_new | _is_first(parts)) & (parts >= first))
-    # The rows of a hash that earlier parts left stand before the first row of the asking part.
-    begins = np.flatnonzero(is_new)[np.cumsum(is_new) - 1] if len(rows) else asking
-    is_left = values != 0
-    left, left_before = np.flatnonzero(is_left), np.append(0, np.cumsum(is_left))
-    low, high = left_before[begins[asking]], left_before[asking]
-    asking, low, high = (one[high > low] for one in (asking, low, high))
-    if topic is Topic.URL:
-        low = high - 1
-    elif topic is Topic.KEY:
-        high = np.minimum(high, low + common)
-    else:
-        ufunc = np.bitwise_or if topic is Topic.BITS else np.add
-        ends = np.column_stack((low, high)).ravel()
-        totals = ufunc.reduceat(np.append(values[left], 0), ends)[::2] if len(ends) else values[:0]
-        if topic is Topic.COUNT:
-            # Else the count of a sentence of every page differs in every round, and no part stays.
-            totals = np.minimum(totals, MOST)
-        return _rows_of(topic, parts[asking], hashes[asking], totals, np.zeros_like(totals))
-    lengths = high - low
-    named = left[np.repeat(low - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())]
-    asking = np.repeat(asking, lengths)
-    return _rows_of(topic, parts[asking], hashes[asking], values[named], rows["original"].to_numpy()[named])
-
-
-def _rows_of(topic: Topic, *columns: npt.NDArray[Any]) -> pa.Table:
-    topics = np.full(len(columns[0]), topic)
-    return pa.table([pa.array(one, field.type) for one, field in zip((topics, *columns), ROWS, strict=True)], ROWS)
+    found: npt.NDArray[Any] = hashes[_is_first(hashes)]
+    return found
 
 
 def _is_first(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Return which values differ from the one before."""
-    found = np.ones(len(values), bool)
-    found[1:] = values[1:] != values[:-1]
-    return found
+    return np.append(True, values[1:] != values[:-1])[: len(values)]
 
 
-def named_ranks(given: pa.Table) -> _Numbers:
-    """Return the ranks of the pages that answers name, and of their originals."""
-    given = given.filter(pc.less_equal(given["topic"], Topic.URL))
-    ranks = sorted_set(np.concatenate((given["value"].to_numpy(), given["original"].to_numpy())))
-    return ranks[ranks > 0]
+# ``pa.array``, ``to_numpy`` and comparisons of Arrow would import pandas, which takes a third of a second.
+
+
+def numbers(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
+    """Return a column of numbers that has no null."""
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    number = column.type.to_pandas_dtype()
+    if not len(column):
+        return np.zeros(0, number)
+    return np.frombuffer(column.buffers()[1], number)[column.offset : column.offset + len(column)]
+
+
+def make_column(values: Sequence[Any] | npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
+    """Return a column of bytes, strings, numbers, or lists of these. Lone surrogates are escaped."""
+    if pa.types.is_list(kind):
+        inner = kind.value_type
+        if pa.types.is_primitive(inner):
+            number = inner.to_pandas_dtype()
+            flat: Any = np.concatenate([np.zeros(0, number), *(np.array(one, number) for one in values)])
+        else:
+            flat = [*chain.from_iterable(values)]
+        return pa.ListArray.from_arrays(make_column(_ends(values), pa.int32()), make_column(flat, inner))
+    if isinstance(values, np.ndarray):
+        packed = np.ascontiguousarray(values, kind.to_pandas_dtype())
+        return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(packed)])
+    is_known = np.array([one is not None for one in values], bool)
+    buffers = [pa.py_buffer(np.packbits(is_known, bitorder="little"))]
+    if pa.types.is_string(kind):
+        values = [one and one.encode("utf-8", "backslashreplace") for one in values]
+    if pa.types.is_primitive(kind):
+        buffers.append(pa.py_buffer(np.array([one or 0 for one in values], kind.to_pandas_dtype())))
+    else:
+        buffers += [pa.py_buffer(_ends([one or b"" for one in values])), pa.py_buffer(b"".join(filter(None, values)))]
+    return pa.Array.from_buffers(kind, len(values), buffers)
+
+
+def _ends(values: Iterable[Any]) -> npt.NDArray[np.int32]:
+    """Return where the first value begins, and where each one ends."""
+    return np.cumsum([0, *map(len, values)], dtype=np.int32)
+
+
+def make_batch(columns: Iterable[Any], schema: pa.Schema) -> pa.RecordBatch:
+    """Return columns of values as a batch."""
+    made = [make_column(one, field.type) for one, field in zip(columns, schema, strict=True)]
+    return pa.record_batch(made, schema)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import asyncio
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from scrapy.utils.asyncio import call_later
-
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes
+from scrapy_neardup.crawl.page_reader import AsyncPageReader
 from scrapy_neardup.crawl.site_watch import SiteWatch
-from scrapy_neardup.crawl.turns import AsyncPageReader, Event, Turn
 from scrapy_neardup.crawl.visits import JudgedPage, Visit, fields_of
 from scrapy_neardup.errors import AnyReason, PageError, StoreError
 from scrapy_neardup.judge.detector import Detector
@@ -20,7 +19,7 @@ from scrapy_neardup.judge.in_flight import Reservation, Ruled, Ruling
 from scrapy_neardup.model import ROW, Kind, Page, Verdict
 from scrapy_neardup.page.item import Item, row_name, row_page
 from scrapy_neardup.page.source import LIMIT_REASONS, TEXT_CURE, PageSource, UnreadPage
-from scrapy_neardup.untrusted import line_logger, one_line
+from scrapy_neardup.untrusted import line_logger
 
 if TYPE_CHECKING:
     from scrapy_neardup.judge.remote import RemoteCrawl
@@ -60,14 +59,18 @@ class Judge:
         self._watch = watch
         self._wait = wait
         self._server = server
-        self._queue: OrderedDict[Turn, None] = OrderedDict()
+        #: Pages get it in the order in which they came.
+        self._order = asyncio.Lock()
 
     async def judge(self, item: Any, visit: Visit) -> JudgedPage:
         """The page of an item, with its verdict. After any error the page is unjudged, and the item passes."""
         try:
             return await self._judge_item(fields_of(item), visit)
-        except Exception:
-            return self._end(self._unforeseen(visit.served.url if visit.served else ""))
+        except Exception:  # an unforeseen one must not cost the item; the traceback says what to mend
+            self._notes.count(stats.ERRORS)
+            ruled = _unjudged(visit.served.url if visit.served else "", "method_failed")
+            self._notes.warn_once("method_failed", "%s passes.", ruled.verdict.sentence(), exc_info=True)
+            return self._end(ruled)
 
     async def _judge_item(self, fields: Item, visit: Visit) -> JudgedPage:
         """Choose the page of an item.
@@ -104,15 +107,11 @@ class Judge:
         one where another item has the response's URL.
         """
         names = self._source.fields
-        has_content = names.has_content(fields)
         if own := names.url(fields):
-            url = names.article_url(fields, own)
-            if has_content and visit.items.are_several:
-                self._warn_of_shared_url(fields, url, visit)
-            return url
+            return names.article_url(fields, own)
         if visit.served is None:
             return names.content_name(fields)
-        if not has_content or names.part(fields):
+        if not names.has_content(fields) or names.part(fields):
             return names.article_url(fields, visit.served.url)
         visit.unnamed += 1
         if visit.unnamed == 1 and not visit.is_claimed:
@@ -121,59 +120,28 @@ class Judge:
             visit.unnamed += 1
         return url
 
-    def _warn_of_shared_url(self, fields: Item, url: str, visit: Visit) -> None:
-        text = self._source.fields.content_hash(fields)
-        if visit.texts.setdefault(url, text) != text and self._notes.mark_logged("part"):
-            logger.warning(
-                "Several items of one response have different texts but one URL, %s. Each counts as a new version of "
-                "the one before, so all of them come again in every crawl. For posts or comments, name the field that "
-                "distinguishes them, for example NEARDUP_FIELDS = {'part': 'id'}, or give each its own URL. "
-                "(Logged once.)",
-                one_line(url),
-            )
-
     async def _judge_once(self, visit: Visit, url: str, make: Make) -> JudgedPage:
         """The page that items of a visit share: judged for the first of them, and again if it was lost."""
-        while isinstance(known := visit.pages.get(url), Event):
-            await known.wait()
-        if known is not None and not known.is_lost:
-            return known
-        visit.pages[url] = is_judged = Event()
-        try:
-            visit.pages[url] = page = await self._judge(url, make)
-            page.response_items = visit.items
-        except BaseException:
-            del visit.pages[url]
-            raise
-        finally:
-            call_later(0, is_judged.happen)  # without asyncio the items that wait run at once, to their ends
-        return page
+        async with visit.locks[url]:
+            page = visit.pages.get(url)
+            if page is None or page.is_lost:
+                visit.pages[url] = page = await self._judge(url, make)
+                page.response_items = visit.items
+            return page
 
     async def _judge(self, url: str, make: Make) -> JudgedPage:
         """Judge the page that an item makes."""
-        turn = Turn(self._queue)
         try:
-            ruled = await self._rule(self._reader.time(make), turn)
+            ruled = await self._rule(self._reader.time(make))
         except PageError as error:
             ruled = _unjudged(url, error.reason)
             self._notes.warn_once(error.reason, "%s passes: %s.", ruled.verdict.sentence(), str(error).rstrip("."))
         except StoreError as error:
             self._notes.report(error)
             ruled = _unjudged(url, "store_failed")
-        except Exception:
-            ruled = self._unforeseen(url)
         else:
             self._warn_of_unjudged(ruled.verdict)
-        finally:
-            turn.leave()
         return self._end(ruled)
-
-    def _unforeseen(self, url: str) -> Ruled:
-        """The ruling after an unforeseen error, which must not cost the item. The traceback says what to mend."""
-        self._notes.count(stats.ERRORS)
-        ruled = _unjudged(url, "method_failed")
-        self._notes.warn_once("method_failed", "%s passes.", ruled.verdict.sentence(), exc_info=True)
-        return ruled
 
     def _warn_of_unjudged(self, verdict: Verdict) -> None:
         reason = verdict.reason
@@ -200,32 +168,35 @@ class Judge:
             logger.debug("%s", verdict.sentence())
         return JudgedPage(verdict, ruled.reservation)
 
-    async def _rule(self, made: Page | UnreadPage, turn: Turn) -> Ruled:
+    async def _rule(self, page: Page | UnreadPage) -> Ruled:
         """The ruling on a page when it is its turn. While a page in flight decides it, wait for that page.
 
-        A page that the detector knows by its bytes is not read.
+        A page that the detector knows by its bytes is not read. Workers read several pages at once, and later pages
+        overtake one that takes long.
         """
-        notes, detector = self._notes, self._detector
-        if detector.may_know(made.url, made.body):
-            await turn.comes()
-            unchanged = None if notes.state_failed else detector.check_bytes(made.url, made.body)
-            if unchanged is not None:
-                self._watch.see(Page(made.url), unchanged)
+        notes, detector, reader = self._notes, self._detector, self._reader
+        url, body = page.url, page.body
+        may_know = detector.may_know(url, body)
+        begun = reader.begin(page) if isinstance(page, UnreadPage) and not may_know else None
+        async with self._order:
+            if may_know and not notes.state_failed and (unchanged := detector.check_bytes(url, body)):
+                self._watch.see(Page(url), unchanged)
                 return unchanged
-        page = made if isinstance(made, Page) else await self._reader.read(made, turn)
-        await turn.comes()
-        if self._server is not None:
-            turn.leave()  # the server keeps the order of the pages of all crawlers
-        async with LocalJudgement(detector) if self._server is None else self._server.judgement() as judgement:
+            if isinstance(page, UnreadPage):
+                page = await reader.read_quickly(page, begun)
+        # From here on nothing waits before the page is checked, unless it takes long or a server is asked.
+        if isinstance(page, UnreadPage):
+            page = await reader.read_slowly(page, begun)
+        here = nullcontext(LocalJudgement(detector))
+        async with here if self._server is None else self._server.judgement() as judgement:
             while not notes.state_failed:
                 ruling = await judgement.check(page)
                 if isinstance(ruling, Ruled):
                     self._watch.see(page, ruling)
                     return ruling
-                turn.leave()
                 notes.count(stats.WAITED)
                 await judgement.wait(ruling.by, self._wait)
-        return _unjudged(made.url, "store_failed")
+        return _unjudged(url, "store_failed")
 
 
 class LocalJudgement:
@@ -235,21 +206,16 @@ class LocalJudgement:
         self._given_up: list[Reservation] = []
         self._detector = detector
 
-    async def __aenter__(self) -> LocalJudgement:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        """Nothing is open."""
-
     async def check(self, page: Page) -> Ruling:
-        """Judge the page. Raises StoreError."""
+        """Judge the page. If it is blocked, wait and call again. Raises StoreError."""
         return self._detector.check(page, self._given_up)
 
     async def wait(self, by: Reservation, seconds: float) -> None:
         """Wait until a page before this one is settled, or give it up."""
-        settled = Event()
-        by.when_settled(settled.happen)
-        if not await settled.wait(seconds):
+        settled: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        by.when_settled(partial(settled.set_result, None))
+        await asyncio.wait([settled], timeout=seconds)
+        if not settled.done():
             self._given_up.append(by)
 
 

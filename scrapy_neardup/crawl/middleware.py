@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+from itemadapter import ItemAdapter
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response, TextResponse
 
 from scrapy_neardup.crawl.notes import log_refusal
-from scrapy_neardup.crawl.turns import Backlog, Event
 from scrapy_neardup.crawl.visits import Tickets, Visit, fields_of
 from scrapy_neardup.page.item import ItemFields
 from scrapy_neardup.page.source import PageResponse
@@ -18,30 +20,83 @@ from scrapy_neardup.settings import DEFAULT_FIELDS, read_setting
 
 #: A response with more items is a table, and no article with its comments: none of its items waits for another.
 _MOST_HELD = 1000
+#: Bytes that are counted for an item at least: about what its task takes.
+_LEAST = 10_000
+#: Seconds between two looks for room: nothing signals the end of a response. A look takes 0.1 ms.
+_PAUSE = 0.01
+
+
+# The backlog: the sizes of items before the judge, in bytes or characters.
+#
+# Scrapy counts the bytes of responses until their items are through, and sends no further requests above
+# SCRAPER_SLOT_MAX_ACTIVE_SIZE. It does not count the content of items and items of ``start()``, so this adds both to
+# Scrapy's count. ``start()`` also waits with requests. Otherwise Scrapy would take all of them into its scheduler. An
+# item in another pipeline is not counted, because that pipeline may wait for further items.
+
+
+@contextmanager
+def hold(item: Any, crawler: Crawler) -> Iterator[None]:
+    """Count an item while it is judged."""
+    slot, size = _slot_of(crawler), _size_of(item)
+    if slot is not None:
+        slot.active_size += size
+    try:
+        yield
+    finally:
+        if slot is not None:
+            slot.active_size -= size
+
+
+async def _wait_for_room(crawler: Crawler | None) -> None:
+    """Wait while Scrapy's count is above its limit."""
+    while (slot := _slot_of(crawler)) is not None and slot.needs_backout():
+        await asyncio.sleep(_PAUSE)
+
+
+def _slot_of(crawler: Crawler | None) -> Any:
+    """Scrapy's scraper slot. None if no engine runs; then nobody sends requests."""
+    try:
+        return crawler.engine.scraper.slot  # type: ignore[union-attr]
+    except (AttributeError, RuntimeError):
+        return None
+
+
+def _size_of(item: Any) -> int:
+    """The size of an item's content.
+
+    >>> _size_of({"html": "x" * 30_000, "lines": ["y" * 5_000], "n": 1})
+    35000
+    """
+    try:
+        values = list(ItemAdapter(item).values()) if ItemAdapter.is_item(item) else []
+    except Exception:  # the judge reports it
+        return _LEAST
+    parts = (part for value in values for part in (value if isinstance(value, (list, tuple)) else [value]))
+    return max(_LEAST, sum(len(part) for part in parts if isinstance(part, (str, bytes))))
 
 
 class NearDupSpiderMiddleware:
     """Stands next to the engine, so it sees items as all other middlewares left them."""
 
-    def __init__(self, backlog: Backlog | None = None, fields: Mapping[str, str] = DEFAULT_FIELDS) -> None:
+    def __init__(self, crawler: Crawler | None = None, fields: Mapping[str, str] = DEFAULT_FIELDS) -> None:
         """``fields``: NEARDUP_FIELDS."""
         self.tickets = Tickets()
-        self._backlog = backlog or Backlog()
+        self._crawler = crawler
         self._fields = ItemFields(fields)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDupSpiderMiddleware:
         """Read the settings. A SettingsError keeps the crawl from starting."""
         with log_refusal():
-            return cls(Backlog(crawler), read_setting(crawler.settings, "NEARDUP_FIELDS"))
+            return cls(crawler, read_setting(crawler.settings, "NEARDUP_FIELDS"))
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Items of ``start()`` have no response. The next ones wait while too many pages wait for the judge."""
         async for one in start:
             yield one
             if not isinstance(one, Request):
-                await Event().wait(0)  # by then the judge has it
-            await self._backlog.wait_for_room()
+                await asyncio.sleep(0)  # by then the judge has it
+            await _wait_for_room(self._crawler)
 
     async def process_spider_output(self, response: Any, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Announce every item. Items of an errback have no response.

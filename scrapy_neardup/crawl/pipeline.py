@@ -10,14 +10,14 @@ from itemadapter import ItemAdapter
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem, NotConfigured
 from scrapy.settings import BaseSettings
+from scrapy.utils.asyncio import is_asyncio_available
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.delivery import leave_out_feeds
-from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, ResponsePipeline
+from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, ResponsePipeline, hold
 from scrapy_neardup.crawl.notes import Notes, log_refusal
 from scrapy_neardup.crawl.session import Session
 from scrapy_neardup.crawl.state_location import state_url
-from scrapy_neardup.crawl.turns import Backlog
 from scrapy_neardup.crawl.visits import use_ticket
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.model import Kind, Verdict
@@ -53,7 +53,6 @@ class NearDupPipeline:
     def __init__(self, crawler: Crawler, config: Config) -> None:
         self._crawler = crawler
         self._config = config
-        self._backlog = Backlog(crawler)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> NearDupPipeline:
@@ -61,6 +60,11 @@ class NearDupPipeline:
         with log_refusal():
             if not read_setting(crawler.settings, "NEARDUP_ENABLED"):
                 raise NotConfigured("NEARDUP_ENABLED is False, so no page is judged.")
+            if not is_asyncio_available():
+                raise SettingsError(
+                    "NEARDUP_ENABLED needs Scrapy's asyncio reactor. Remove TWISTED_REACTOR from the settings, because "
+                    "asyncio is the default."
+                )
             return cls(crawler, Config.from_settings(crawler.settings))
 
     def update_settings(self, settings: object) -> None:
@@ -105,7 +109,7 @@ class NearDupPipeline:
         if ticket.visit.opted_out:
             session.notes.count(stats.OPTED_OUT)
             return item
-        with self._backlog.hold(item):
+        with hold(item, self._crawler):
             page = await session.judge.judge(item, ticket.visit)
         action = config.action(page.verdict)
         if action == DROP:

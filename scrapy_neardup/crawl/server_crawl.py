@@ -8,11 +8,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
-from scrapy.utils.asyncio import is_asyncio_available
-
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes
-from scrapy_neardup.errors import SettingsError, StoreError
+from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.drops import trim
 from scrapy_neardup.kv.base import SETTING
@@ -33,15 +31,6 @@ _LAST_TRIES = 40
 _PAUSE, _EXPIRY, _STEPS = 1.0, 10.0, 5000
 
 
-def need_asyncio() -> None:
-    """Raise SettingsError if Scrapy runs on another loop."""
-    if not is_asyncio_available():
-        raise SettingsError(
-            f"{SETTING} names a state on a server, which needs Scrapy's asyncio reactor. Remove TWISTED_REACTOR from "
-            "the settings, because asyncio is the default, or name a state on this machine."
-        )
-
-
 def log_outage(location: str, notes: Notes, why: str) -> None:
     """Log that pages wait for their server, or, without a reason, that the crawl goes on."""
     if not why:
@@ -58,7 +47,6 @@ def log_outage(location: str, notes: Notes, why: str) -> None:
 
 async def wait_for_server(url: str, notes: Notes) -> None:
     """Wait up to two minutes for the server before a crawl begins. Then the opening of the state names the fault."""
-    need_asyncio()
     need_redis(SETTING)
     from scrapy_neardup.server.asynchronous import AsyncLink  # needs redis-py
     from scrapy_neardup.server.connection import Link

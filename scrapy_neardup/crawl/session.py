@@ -19,8 +19,8 @@ from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.delivery import Delivery
 from scrapy_neardup.crawl.judge import Judge
 from scrapy_neardup.crawl.notes import Notes, log_not_requested, log_opening, log_unsealed
+from scrapy_neardup.crawl.page_reader import AsyncPageReader, make_page_reader
 from scrapy_neardup.crawl.site_watch import SiteWatch
-from scrapy_neardup.crawl.turns import AsyncPageReader, make_page_reader
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.recipes import need_lasting_method, state_recipe, take_over
@@ -73,11 +73,7 @@ class Session:
         method = config.make_method()
         need_lasting_method(method, store_url)
         recipe = state_recipe(method, config.make_extractor())
-        if parse_url(store_url)[0].is_shared:
-            from scrapy_neardup.crawl.server_crawl import need_asyncio
-
-            need_asyncio()
-        elif config.on_store_error == "wait":
+        if config.on_store_error == "wait" and not parse_url(store_url)[0].is_shared:
             raise SettingsError(
                 "NEARDUP_ON_STORE_ERROR = 'wait' works only with a state on a server. Set it to 'close' or 'pass'."
             )

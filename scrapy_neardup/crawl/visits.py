@@ -7,7 +7,8 @@ variable. All pipelines of an item and the signals at its end run in one context
 
 from __future__ import annotations
 
-from collections import deque
+from asyncio import Lock
+from collections import defaultdict, deque
 from collections.abc import Callable, Set
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -15,7 +16,6 @@ from typing import Any
 
 from itemadapter import ItemAdapter
 
-from scrapy_neardup.crawl.turns import Event
 from scrapy_neardup.judge.in_flight import Reservation
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.page.item import Item
@@ -95,18 +95,18 @@ class JudgedPage:
 class Visit:
     """One response, or none, and what its items share.
 
-    ``opted_out``: by the request. ``pages``: by URL, or an event while a page is being judged. ``urls``: of
-    items; all are known before the first item without one is judged, unless there are very many. ``unnamed``: items so
-    far with content and without URL. ``texts``: by URL, a hash of the text of each item with URL and text.
+    ``opted_out``: by the request. ``pages``: by URL, and the locks under which they are judged. ``urls``: of items; all
+    are known before the first item without one is judged, unless there are very many. ``unnamed``: items so
+    far with content and without URL.
     """
 
     served: PageResponse | None = None
     opted_out: bool = False
     items: ResponseItems = field(default_factory=ResponseItems)
-    pages: dict[str, JudgedPage | Event] = field(default_factory=dict)
+    pages: dict[str, JudgedPage] = field(default_factory=dict)
+    locks: defaultdict[str, Lock] = field(default_factory=lambda: defaultdict(Lock))
     urls: set[str] = field(default_factory=set)
     unnamed: int = 0
-    texts: dict[str, int] = field(default_factory=dict)
 
     @property
     def is_claimed(self) -> bool:

@@ -1,9 +1,8 @@
 /* What all parts of the compiled module share: arguments, results, texts, and the hash of a number.
  *
- * The module is one translation unit: _kernels.c includes the other files, so each part sees those before it, and nothing has
- * to be declared twice. Plain C99 on the limited API of Python 3.11, without state of its own. Texts are arrays of code
- * points, so no string is invalid: lone surrogates and zeros are characters like others. Every size is checked before memory
- * is taken, a function releases its memory in one place, and no loop takes quadratic time.
+ * One translation unit: _kernels.c includes the other files in their order. Plain C99 on the limited API of Python 3.11. Texts
+ * are arrays of code points, so lone surrogates and zeros are characters like others. Every size is checked before memory is
+ * taken, a function releases its memory in one place, and no loop takes quadratic time.
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -28,8 +27,6 @@
 #else
 #define IN_CLONES
 #endif
-
-/* ---- results ----------------------------------------------------------------------------------------------------- */
 
 /* 0, with an error if this is not so. */
 static int is_so(int condition, PyObject *error, const char *sentence)
@@ -102,8 +99,6 @@ static uint64_t mix(uint64_t value)
     return value ^ value >> 33;
 }
 
-/* ---- texts ------------------------------------------------------------------------------------------------------- */
-
 typedef struct {
     Py_UCS4 *at;
     Py_ssize_t count;
@@ -131,8 +126,6 @@ static PyObject *str_of(const Py_UCS4 *at, Py_ssize_t count)
     int order = *(const unsigned char *)&one ? -1 : 1; /* that of this machine */
     return PyUnicode_DecodeUTF32((const char *)at, count * (Py_ssize_t)sizeof(Py_UCS4), "surrogatepass", &order);
 }
-
-/* ---- arguments --------------------------------------------------------------------------------------------------- */
 
 /* What Python holds for us, in capsules. */
 typedef struct Table Table;

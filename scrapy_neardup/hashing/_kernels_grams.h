@@ -18,19 +18,16 @@ IN_CLONES static void mix_points(uint64_t *to, const Py_UCS4 *at, Py_ssize_t cou
 /* Makes the sums, and room for hashes; 0 with an error, else release the sums. */
 static int begin_grams(Grams *grams, const Py_UCS4 *at, Py_ssize_t length)
 {
-    uint64_t sum = 0;
+    uint64_t base = grams->base, square = base * base, *sums, *mixed;
     Py_ssize_t i;
     grams->length = length;
     grams->count = 0;
-    if (!(grams->sums = memory_for(length, 2 * sizeof *grams->sums)))
+    if (!(sums = grams->sums = memory_for(length, 2 * sizeof *sums)))
         return 0;
-    grams->at = grams->sums + length + 1;
-    mix_points(grams->at, at, length, grams->offset);
-    for (i = 0; i < length; i++) {
-        grams->sums[i] = sum;
-        sum = sum * grams->base + grams->at[i];
-    }
-    grams->sums[length] = sum;
+    mix_points(mixed = grams->at = sums + length + 1, at, length, grams->offset);
+    sums[0] = 0;
+    for (i = 1; i <= length; i++) /* from the last but one: a chain of half as many steps */
+        sums[i] = (i > 1 ? sums[i - 2] * square + mixed[i - 2] * base : 0) + mixed[i - 1];
     return 1;
 }
 
@@ -103,7 +100,7 @@ static Py_ssize_t different(const Grams *grams)
 /* See ``sketch``. */
 static PyObject *sketch_of(const Grams *grams, Py_ssize_t bins, Py_ssize_t bits)
 {
-    uint64_t minima[MOST_BINS];
+    uint64_t minima[MOST_BINS], mixed[MOST_BINS];
     uint8_t packed[MOST_BINS] = {0};
     Py_ssize_t i, at, size = bins * bits / 8;
     int shift = 0;
@@ -118,13 +115,14 @@ static PyObject *sketch_of(const Grams *grams, Py_ssize_t bins, Py_ssize_t bits)
         uint64_t value = grams->at[i] >> shift, least = minima[bin];
         minima[bin] = value < least ? value : least;
     }
+    mix_sums(mixed, minima, bins, 0, 0); /* all at once */
     for (at = 0, i = 0; at < size; at++) {
         for (shift = 0; shift < 8; shift += (int)bits, i++) {
             size_t source = (size_t)i;
             uint64_t drawn = (uint64_t)i * STEP;
             while (minima[source] == UINT64_MAX)
                 source = (size_t)(mix(++drawn) & (uint64_t)(bins - 1));
-            packed[at] |= (uint8_t)((mix(minima[source]) & ((UINT64_C(1) << bits) - 1)) << shift);
+            packed[at] |= (uint8_t)((mixed[source] & ((UINT64_C(1) << bits) - 1)) << shift);
         }
     }
     return PyBytes_FromStringAndSize((const char *)packed, size);

@@ -71,15 +71,17 @@ static int knows_all(Table *table, const Points *points)
     return 1;
 }
 
-/* Brings a text into its normal spelling, without invisible characters; 0 if not all of it is plain, or with an error. */
+/* Brings a text into its normal spelling, whose blocks are then there, without invisible characters; 0 if not all of it is
+ * plain, or with an error. */
 static int fold(Table *table, Points *points)
 {
     Py_ssize_t i, count = 0;
     for (i = 0; i < points->count && KNOWS(table, points->at[i]); i++) {
         uint32_t entry = ENTRY(table, points->at[i]);
-        if (entry & PLAIN)
-            points->at[count++] = points->at[i] ^ (entry & FOLDED);
-        else if (!(entry & IGNORED))
+        Py_UCS4 c = points->at[i] ^ (entry & FOLDED);
+        points->at[count] = c;
+        count += (entry & PLAIN) != 0;
+        if (!(entry & (PLAIN | IGNORED)) || !KNOWS(table, c))
             break;
     }
     if (i < points->count)

@@ -4,6 +4,7 @@
  * ones. A slot has 8 bytes and the table 8 MB, as nearly each look-up waits for memory. In dicts it takes 150 MB.
  */
 #define MOST_NUMBERS 0x8000
+#define MAYBE_BYTES (1 << 19)
 #define HAS_LONGER 0x8000 /* with the number of a chance: longer words begin so */
 
 typedef struct {
@@ -14,16 +15,19 @@ typedef struct {
 /* Different numbers; they are few, so they stay in the innermost caches. The first one is that of words without a number. */
 typedef struct {
     double at[MOST_NUMBERS];
-    uint16_t places[2 * MOST_NUMBERS]; /* by hash; 0 for none */
-    uint16_t count;
+    uint16_t places[2 * MOST_NUMBERS], count; /* places by hash; 0 for none */
 } Numbers;
 
 typedef struct {
     Slot *slots;
+    uint8_t maybe[MAYBE_BYTES]; /* a bit of each word: most look-ups are of no word, and these bits stay in a cache */
     size_t size, count;
     double rare; /* the chance of a character that is no word */
     Numbers chances, weights; /* a chance is the logarithm of the share of all words */
 } Lexicon;
+
+#define MAYBE(lexicon, hash) (lexicon)->maybe[(hash) >> 20 & (MAYBE_BYTES - 1)]
+#define MAYBE_BIT(hash) (1 << ((hash) >> 40 & 7))
 
 static const char LEXICON[] = "scrapy_neardup lexicon";
 OF_CAPSULE(as_lexicon, LEXICON)
@@ -92,6 +96,7 @@ static Py_ssize_t read_lines(Lexicon *lexicon, const char *at, int are_weights, 
             slot = slot_for(lexicon, hash = longer(hash, next_point(&at)));
             lexicon->count += !slot->word;
             slot->word = (uint32_t)(hash >> 32) | 1;
+            MAYBE(lexicon, hash) |= MAYBE_BIT(hash);
             if (!is_so(lexicon->count < lexicon->size / 4 * 3, PyExc_ValueError, "there are too many words"))
                 return -1;
         }
@@ -184,6 +189,7 @@ static void cut_run(const Lexicon *lexicon, const Py_UCS4 *at, Py_ssize_t count,
     for (i = 0; i < count; i++) {
         ones[i] = longer(1, at[i]);
         twos[i] = i + 1 < count ? longer(ones[i], at[i + 1]) : 0; /* 0 is of no word */
+        SOON(&MAYBE(lexicon, twos[i]));
     }
     steps[count].chance = 0.0;
     for (i = count + AHEAD; i-- > 0;) {
@@ -192,13 +198,16 @@ static void cut_run(const Lexicon *lexicon, const Py_UCS4 *at, Py_ssize_t count,
         uint64_t hash = 0;
         if (i >= AHEAD) {
             SOON(&lexicon->slots[(size_t)ones[i - AHEAD] & (lexicon->size - 1)]);
-            SOON(&lexicon->slots[(size_t)twos[i - AHEAD] & (lexicon->size - 1)]);
+            if (MAYBE(lexicon, twos[i - AHEAD]) & MAYBE_BIT(twos[i - AHEAD]))
+                SOON(&lexicon->slots[(size_t)twos[i - AHEAD] & (lexicon->size - 1)]);
         }
         if (i >= count)
             continue;
         for (k = i; k < count && is_cut(at[k]) && (!slot || slot->chance & HAS_LONGER); k++) {
             uint16_t place;
             hash = k == i ? ones[i] : k == i + 1 ? twos[i] : longer(hash, at[k]);
+            if (k > i && !(MAYBE(lexicon, hash) & MAYBE_BIT(hash)))
+                break; /* no word begins so */
             slot = slot_for(lexicon, hash);
             if ((place = slot->chance & (HAS_LONGER - 1))) {
                 double chance = lexicon->chances.at[place] + steps[k + 1].chance;

@@ -157,15 +157,14 @@ class RecordReader:
         page = made if isinstance(made, Page) else self._source.read(made, answer)
         return replace(page, html=0) if name.startswith(TEXT_PREFIX) else page
 
-    def add_item_hash(self, page: Page, entry: Entry) -> Page:
-        """Add the hash of a record to a page that has none: see ``PageSource.hash_item``.
+    def item_hash(self, page: Page, entry: Entry) -> int:
+        """Return ``Page.html``, or for a page without it the hash of the record: see ``PageSource.hash_item``.
 
         A page that is named by its text stays without: it may be the third that says "see attachment".
         """
         if page.html or page.reader or page.url.startswith(TEXT_PREFIX):
-            return page
-        hashed = self._source.hash_item(entry.fields, self.url(entry, page.url))
-        return replace(page, html=hashed) if hashed else page
+            return page.html
+        return self._source.hash_item(entry.fields, self.url(entry, page.url))
 
 
 class Batch:
@@ -217,8 +216,9 @@ class Batch:
                 verdict = self._judge(page, remember=remember)
                 if verdict.kind is Kind.UNJUDGED and not verdict.id:  # so nothing was written
                     # The hash of an item takes as long as all other reading, and few pages need it.
-                    marked = self._reader.add_item_hash(page, entry)
-                    verdict = self._judge(marked, remember=remember) if marked is not page else verdict
+                    hashed = self._reader.item_hash(page, entry)
+                    if hashed != page.html:
+                        verdict = self._judge(replace(page, html=hashed), remember=remember)
         except PageError as error:
             verdict = Verdict(Kind.UNJUDGED, name, reason=error.reason)
         except StoreError:

@@ -58,11 +58,8 @@ class ItemFields:
 
     def content_name(self, item: Item) -> str:
         """Return the name of an item without URL and response."""
-        return f"{TEXT_PREFIX}{self.content_hash(item):016x}"
-
-    def content_hash(self, item: Item) -> int:
-        """Return a hash of the item's own text or HTML."""
-        return OPEN.of(str(self.value(item, "text") or self.value(item, "html") or ""))
+        hashed = OPEN.of(str(self.value(item, "text") or self.value(item, "html") or ""))
+        return f"{TEXT_PREFIX}{hashed:016x}"
 
     def is_content_name(self, item: Item, url: str) -> bool:
         """Whether this is no URL, but the item's ``content_name``."""

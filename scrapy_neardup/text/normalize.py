@@ -38,15 +38,16 @@ def normalize(text: str, *, simplified: bool = False) -> str:
     >>> normalize("۲۴")
     '24'
     """
-    text = _fold(text)
-    return simplify(text) if simplified else text
+    kernels = compiled.kernels
+    folded = kernels.folded(known_characters(), text) if kernels else None
+    if folded is None:
+        folded = _fold(text)
+    return simplify(folded) if simplified else folded
 
 
 def _fold(text: str) -> str:
-    if (kernels := compiled.kernels) is not None:
-        found = kernels.folded(known_characters(), text)
-        if found is None:
-            found = kernels.folded(known_characters(), expand(text))
+    if kernels := compiled.kernels:
+        found = kernels.folded(known_characters(), expand(text))
         if found is not None:
             return found
     text = _INVISIBLE.sub("", text)

@@ -99,7 +99,7 @@ def split_quotes(text: str, title: str = "") -> tuple[str, str]:
     if "]" in text and ("quote]" in text or "QUOTE]" in text):  # a line for each tag
         text = _TAG.sub(r"\n\1\n", text)
     lines = text.split("\n")
-    found = find_quotes(lines, is_reply=_REPLY.match(title) is not None)
+    found = find_quotes(lines, title=title)
     return split_lines(lines, found) if found else (text, "")
 
 
@@ -109,16 +109,16 @@ def split_lines(lines: Sequence[str], quotes: Set[int]) -> tuple[str, str]:
     return "\n".join(own), "\n".join(line for number, line in enumerate(lines) if number in quotes)
 
 
-def find_quotes(lines: Sequence[str], markup: Sequence[QuoteMarkup] = (), *, is_reply: bool = False) -> frozenset[int]:
+def find_quotes(lines: Sequence[str], markup: Sequence[QuoteMarkup] = (), *, title: str = "") -> frozenset[int]:
     """Return the numbers, from 0, of the lines that are quotes or signatures.
 
-    ``markup``: marks of the lines, if they come from HTML; ``is_reply``: the title marks a reply.
+    ``markup``: marks of the lines, if they come from HTML; ``title``: it may mark a reply.
     """
     # Of most pages few or none. To look at a character is faster than a call.
     likely = [line for line in lines if line and (line[0] in _FIRST or (line[-1] in _LAST and line.endswith(_ENDS)))]
     if len(lines) > _MOST_LINES or not (any(markup) or any(map(_is_sign, likely))):
         return frozenset()
-    return frozenset(_Message(lines, markup, is_reply=is_reply).quotes())
+    return frozenset(_Message(lines, markup, is_reply=_REPLY.match(title) is not None).quotes())
 
 
 def _is_sign(line: str) -> bool:

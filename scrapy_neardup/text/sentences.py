@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import struct
+from array import array
 from collections.abc import Sequence, Set
 from functools import cached_property
 from itertools import compress
@@ -176,7 +177,7 @@ class SegmentedText:
 
     def has_lines_of(self, other: SegmentedText) -> bool:
         """Whether two texts have the same lines, by their hashes."""
-        return self.size == other.size and np.array_equal(self.line_hashes(), other.line_hashes())
+        return self.size == other.size and self.line_hashes() == other.line_hashes()
 
     def sketch(self, form: SketchForm) -> TextSketch:
         """Return what cascade keeps of the text; made once, so always ask for the same form."""
@@ -209,8 +210,8 @@ class SegmentedText:
         upper = [one >> 48 for one in (sum(hashed) % 2**64, *hashed[:most])]
         return struct.pack(f">{len(upper)}H", *upper) if hashed else b""
 
-    def line_hashes(self, least: int = 0) -> npt.NDArray[np.uint32]:
-        """Return 32 bits of the hash of each line worth counting, in order.
+    def line_hashes(self, least: int = 0) -> memoryview:
+        """Return 32 bits (``I``) of the hash of each line worth counting, in order.
 
         These are lines with at least ``least`` letters, and shorter lines next to another short one: menu entries. A
         single short line is a heading or a caption: templates share it, but it names the topic.
@@ -218,8 +219,7 @@ class SegmentedText:
         short = [False, *(len(line) < least for line in self.lines), False]
         around = zip(short, short[1:], short[2:], strict=False)
         countable = [not own or before or after for before, own, after in around]
-        found: npt.NDArray[np.uint32] = self._halves[np.array(countable, np.bool_)]
-        return found
+        return memoryview(array("I", compress(self._halves.tolist(), countable)))
 
     def pack_words(self, words: list[str], mask: int, flag: int, longest: int, most: int) -> bytes | None:
         """Pack words, see ``TitleWords``; None if this takes the definition there."""
@@ -276,8 +276,8 @@ class NativeText(SegmentedText):
     def _make_sketch(self, form: SketchForm) -> TextSketch:
         return TextSketch(*self._kernels.cut_sketch(self._native, *self.hashes.drawn, form))
 
-    def line_hashes(self, least: int = 0) -> npt.NDArray[np.uint32]:
-        return np.frombuffer(self._kernels.cut_hashes(self._native, least), np.uint32)
+    def line_hashes(self, least: int = 0) -> memoryview:
+        return memoryview(self._kernels.cut_hashes(self._native, least)).cast("I")
 
     def pack_words(self, words: list[str], mask: int, flag: int, longest: int, most: int) -> bytes | None:
         if len(words) > _MOST_WORDS:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 
 # A hyphen or dash separates only between spaces, or before the name of a Chinese site; bars and underscores always do.
-# The Chinese double dash belongs to a headline. White space is tried from its beginning only: trying each character
-# would take quadratic time.
+# The Chinese double dash belongs to a headline, and so does a dash between two years or scores. White space is tried
+# from its beginning only: trying each character would take quadratic time.
 _SEPARATOR = re.compile(
-    r"(?:(?<!\s)\s+)?[_|｜»]+\s*|(?<!\s)\s+[-–—·:]\s+"
+    r"(?:(?<!\s)\s+)?[_|｜»]+\s*"
+    r"|(?<!\s)(?!(?:(?<=\d{4})\s+[-–—]\s+\d{4}|(?<=(?<!\d)\d)\s+[-–—]\s+\d)(?!\w))\s+[-–—·:]\s+"
     r"|(?:(?<!\s)\s+)?(?<![-–—])[-–—](?=[^-–—_|]{1,12}(?:网|报|频道|中心|社区|论坛|在线|门户|资讯|新闻)$)"
 )
 #: Most titles have none of these characters: a fast check.
@@ -39,6 +40,8 @@ def title_parts(title: str) -> list[str]:
 
     >>> title_parts("用人单位隐匿加班证据应担责_新闻中心_新浪网")
     ['用人单位隐匿加班证据应担责', '新闻中心', '新浪网']
+    >>> title_parts("Season 2025 - 2026 opens - The Daybook")
+    ['Season 2025 - 2026 opens', 'The Daybook']
     """
     parts = _SEPARATOR.split(title) if _MAY_SEPARATE.search(title) else (title,)
     return [part for part in map(str.strip, parts) if part]

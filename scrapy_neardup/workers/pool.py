@@ -41,6 +41,8 @@ _MOST_WORKERS = 4
 _WORKER_MEMORY = 400_000_000
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMORY = Path("/proc/meminfo")
+#: How often a process is started before the crawl goes on without workers.
+_STARTS = 3
 #: Errors of a pipe if its other end is dead or sends no message.
 _BROKEN = OSError, EOFError, ValueError, TypeError, MemoryError, OverflowError
 
@@ -64,11 +66,13 @@ class WorkerPool:
         self._unfinished = 0
         self._closed = Event()
 
-    def submit(self, content: PageContent, on_start: Callable[[], None] = lambda: None) -> Future[Answer]:
-        """Read a page; the result is an ExtractionError if that fails. A page that waits can be cancelled.
+    @property
+    def spent(self) -> float:
+        """Seconds of reading, in all workers together."""
+        return sum(worker.spent for worker in self._workers)
 
-        ``on_start`` is called in a thread when a worker begins with the page, and again if another worker retries it.
-        """
+    def submit(self, content: PageContent) -> Future[Answer]:
+        """Read a page; the result is an ExtractionError if that fails. A page that waits can be cancelled."""
         future: Future[Answer] = Future()
         if self._closed.is_set():
             future.set_result(_crawl_over())
@@ -79,7 +83,7 @@ class WorkerPool:
                 future.set_result(NoWorker("too_slow", f"no thread can be started to wait for a worker: {error}"))
                 return future
             self._unfinished += 1
-        self._queue.put((content, on_start, future))
+        self._queue.put((content, future))
         return future
 
     def read(self, content: PageContent) -> Answer:
@@ -119,11 +123,11 @@ class WorkerPool:
 
     def _serve(self, worker: _Worker) -> None:
         while (queued := self._queue.get()) is not None:
-            content, on_start, future = queued
+            content, future = queued
             answer: Answer = None
             if is_wanted := future.set_running_or_notify_cancel():
                 try:
-                    answer = worker.read(content, on_start)
+                    answer = worker.read(content)
                 except ExtractionError as error:
                     answer = error
                 except Exception as error:  # nobody may wait forever because of a bug
@@ -136,7 +140,7 @@ class WorkerPool:
         worker.end()
 
 
-_QueuedPage = tuple[PageContent, Callable[[], None], "Future[Answer]"]
+_QueuedPage = tuple[PageContent, "Future[Answer]"]
 
 
 class _Worker:
@@ -149,11 +153,12 @@ class _Worker:
 
     def __init__(self, options: ReadingOptions, closed: Event, note_replaced: Callable[[str], None]) -> None:
         self.child: subprocess.Popen[bytes] | None = None
+        self.spent = 0.0
         self._options = options
         self._closed = closed
         self._note_replaced = note_replaced
 
-    def read(self, content: PageContent, on_start: Callable[[], None]) -> Answer:
+    def read(self, content: PageContent) -> Answer:
         """Read a page. Raises ExtractionError.
 
         A page gets a second process if the first one dies: somebody else may have killed it, or the system, for want of
@@ -162,7 +167,6 @@ class _Worker:
         seconds = self._options.seconds
         for _ in range(2):
             child = self._start()
-            on_start()
             begun = monotonic()
             try:
                 answer, is_full = _exchange(child, content)
@@ -176,6 +180,8 @@ class _Worker:
                     raise ExtractionError("too_slow", f"reading it takes more than {seconds:g} s") from None
                 self._replace("died")
                 continue
+            finally:
+                self.spent += monotonic() - begun
             if is_full:
                 self._replace(f"was ended because it used more than {MAX_KEPT // 10**6} MB")
             return cast(Answer, answer)
@@ -200,23 +206,28 @@ class _Worker:
             if self.child.poll() is None:
                 return self.child
             self._replace("was killed by something else between two pages")
-        try:
-            self.child = child = subprocess.Popen(  # noqa: S603 - our own program
-                [sys.executable or "python", "-c", _PROGRAM, *map(str, sys.path)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                start_new_session=True,  # Ctrl-C in a terminal goes to all processes of a session
-                creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
-            )
-            if self._closed.is_set():  # in the meantime: then nobody else kills this process
-                child.kill()
-            _exchange(child, self._options)
-        except _BROKEN as error:
-            self.end()
-            if self._closed.is_set():
-                raise _crawl_over() from None
-            why = str(error) or "it ended at once"
-            raise NoWorker("too_slow", f"no worker could be started to read it: {why}") from None
+        for _ in range(_STARTS):  # the system may kill one for want of memory
+            try:
+                return self._start_once()
+            except _BROKEN as error:  # noqa: PERF203 - three times at most
+                self.end()
+                if self._closed.is_set():
+                    raise _crawl_over() from None
+                why = str(error) or "it ended at once"
+        raise NoWorker("too_slow", f"no worker could be started to read it: {why}")
+
+    def _start_once(self) -> subprocess.Popen[bytes]:
+        """Raises an error of ``_BROKEN``."""
+        self.child = child = subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable or "python", "-c", _PROGRAM, *map(str, sys.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C in a terminal goes to all processes of a session
+            creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
+        )
+        if self._closed.is_set():  # in the meantime: then nobody else kills this process
+            child.kill()
+        _exchange(child, self._options)
         return child
 
     def _replace(self, why: str) -> None:

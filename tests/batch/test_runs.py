@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +25,7 @@ from scrapy_neardup.state.opening import close_store, open_store
 from tests.batch import OPTIONS, InlineRunner, Killed, judge_in_order, make_run, verdicts_of, write_records
 from tests.batch.test_equality import drawn
 from tests.build import article_text
+from tests.workers.test_pool import wait_until
 
 RECORDS = drawn(4, 60)
 
@@ -43,6 +47,20 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, name: str) -> None:
         assert not run.is_complete
         InlineRunner(run, ends).run()
         assert verdicts_of(run) == verdicts_of(whole) == judge_in_order([name])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="it looks for the processes in /proc")
+def test_readers_end_with_a_killed_run(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pages.jsonl")  # the readers wait for it
+    program = "import sys; from tests.batch import LocalRunner, Path, make_run; folder = Path(sys.argv[1])\n"
+    program += "LocalRunner(make_run(folder / 'run', [str(folder / 'pages.jsonl')], 60), 2).run()"
+    with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)]) as run:
+        children = Path(f"/proc/{run.pid}/task/{run.pid}/children")
+        wait_until(lambda: len(children.read_text().split()) == 2)
+        readers = [Path(f"/proc/{reader}/cmdline") for reader in children.read_text().split()]
+        run.kill()
+    wait_until(lambda: not any(one.exists() and one.read_bytes() for one in readers))
 
 
 def test_three_runs_in_a_row_equal_one(tmp_path: Path, name: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,6 +20,7 @@ ADDONS = {"scrapy_neardup.Addon": 500}
 PLYVEL = find_spec("plyvel") is not None
 #: The paths of ``news``.
 NEWS = ["/bridge-zh", "/tea-zh", "/copy"]
+SLUGS = ["bridge-zh", "tea-zh", "kelp-en", "metro-zh", "goats-en", "snow-zh", "tram-en", "honey-zh"]
 #: Each page is through before the next is asked for; older versions of Scrapy hand on whatever came meanwhile.
 ONE_BY_ONE = {"CONCURRENT_REQUESTS": 1, "SCRAPER_SLOT_MAX_ACTIVE_SIZE": 1}
 
@@ -38,6 +39,20 @@ def site() -> Iterator[Site]:
 
 
 Crawl = Callable[..., Result]
+
+
+def job(
+    site: Site, paths: Sequence[str], settings: dict[str, Any], *, spider: str = "PathSpider", **arguments: Any
+) -> Any:
+    """A crawl for ``run``."""
+    order = {} if "CONCURRENT_REQUESTS" in settings else ONE_BY_ONE
+    given = {"base": site.base, "paths": paths, **arguments}
+    return {"spider": spider, "arguments": given, "settings": {"ADDONS": ADDONS, **order, **settings}}
+
+
+def killed(after: int) -> dict[str, Any]:
+    """Settings of a crawl that is killed when so many items have come through."""
+    return {"ITEM_PIPELINES": {"tests.crawl.project.Kill": 900}, "env": {"KILL_AFTER": str(after)}}
 
 
 @pytest.fixture
@@ -67,15 +82,10 @@ def run(tmp_path: Path) -> Callable[..., list[Result]]:
 @pytest.fixture
 def crawl(run: Callable[..., list[Result]], site: Site) -> Crawl:
 
-    def start(paths: list[str] | None = None, spider: str = "PathSpider", **more: Any) -> Result:
+    def start(paths: Sequence[str] = (), spider: str = "PathSpider", **more: Any) -> Result:
         reactor, env = more.pop("reactor", "asyncio"), more.pop("env", None)
-        settings = {"ADDONS": ADDONS, **{k: v for k, v in more.items() if k.isupper()}}
-        if "CONCURRENT_REQUESTS" not in settings:
-            settings |= ONE_BY_ONE
-        arguments = {k: v for k, v in more.items() if k.islower()}
-        if paths is not None:
-            arguments |= {"base": site.base, "paths": paths}
-        job = {"spider": spider, "arguments": arguments, "settings": settings}
-        return run(job, reactor=reactor, env=env)[0]
+        settings = {name: value for name, value in more.items() if name.isupper()}
+        arguments = {name: value for name, value in more.items() if name.islower()}
+        return run(job(site, paths, settings, spider=spider, **arguments), reactor=reactor, env=env)[0]
 
     return start

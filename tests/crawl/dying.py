@@ -1,13 +1,13 @@
 """A small crawl that dies at its n-th step, for each n, and the crawls after it; what came of each, as JSON.
 
-    python -m tests.crawl.dying leveldb|sqlite FOLDER [again] [database]
+    python -m tests.crawl.dying leveldb|sqlite FOLDER [again]
 
 A step is the moment before and the moment after whatever changes something outside of the process: each write of the
 state, each time that a file is opened, synced, renamed, removed or closed, each item that goes into a feed, each feed
 that is stored. Dying is ``os._exit``: nothing is flushed, nobody is told, as with kill -9. With ``again`` it is the
 second crawl that dies, at its opening, when it takes back what the first one left. The moment after one act and that
 before the next are one to the world, so it dies at one of the two; and of each act at the first, the middle and the
-last one. With ``database`` there are no feeds, and a later pipeline delivers.
+last one.
 """
 
 from __future__ import annotations
@@ -35,18 +35,6 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.opening import close_store, open_store
 from tests.crawl.engineless import article, crawl
 
-
-class Database:
-    """A later pipeline that stores each item at once."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def insert(self, item: dict[str, Any]) -> None:
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(item) + "\n")
-
-
 #: Whatever is done to the world outside.
 ACTS: list[tuple[Any, str]] = [
     (LevelDB, "write"),
@@ -61,7 +49,6 @@ ACTS: list[tuple[Any, str]] = [
     (FileFeedStorage, "open"),
     (FileFeedStorage, "store"),
     (JsonLinesItemExporter, "export_item"),
-    (Database, "insert"),
     (os, "fsync"),
     (Path, "replace"),
     (Path, "unlink"),
@@ -125,14 +112,6 @@ class Site:
         self.store = f"{scheme}://{folder}/state"
 
     def crawl(self, found: list[dict[str, Any]]) -> dict[str, Any]:
-        if "database" in sys.argv:
-            database = Database(self.folder / "whole.jsonl")
-
-            def deliver(item: dict[str, Any]) -> None:
-                later(item)
-                database.insert(item)
-
-            return crawl(found, deliver, NEARDUP_STORE=self.store)
         feeds = {
             f"file://{self.folder}/batch-%(batch_id)d.jsonl": {"format": "jsonlines", "batch_item_count": 2},
             f"file://{self.folder}/whole.jsonl": {"format": "jsonlines"},

@@ -9,15 +9,21 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, cast
 
+import scrapy
+from packaging.version import Version
 from scrapy import Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem, NotConfigured
 from scrapy.extension import ExtensionManager
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.statscollectors import StatsCollector
+from scrapy.utils.reactor import install_reactor
 
 from scrapy_neardup.crawl.pipeline import NearDupPipeline
 from tests.build import article_text, article_url
+
+if Version(scrapy.__version__) < Version("2.15"):  # it asks for a reactor, though a loop runs
+    install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
 
 
 def article(family: int, version: int = 0, **more: Any) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 ARTICLES = Path(__file__).parents[2] / "example_project" / "site" / "articles"
 
@@ -25,6 +27,11 @@ def html(slug: str, extra: str = "") -> str:
     title, paragraphs = article(slug)
     body = "".join(f"<p>{paragraph}</p>" for paragraph in [*paragraphs, *([extra] if extra else [])])
     return f"<html><head><title>{title}</title></head><body><article>{body}</article></body></html>"
+
+
+def with_items(page: str, items: Iterable[dict[str, Any]]) -> str:
+    """The page, of which ``PathSpider`` yields these items."""
+    return f"{page}<!-- items {json.dumps([*items])} -->"
 
 
 Content = dict[str, "str | tuple[bytes, str]"]

@@ -24,37 +24,11 @@ from scrapy.extensions.feedexport import FileFeedStorage
 from scrapy.http import HtmlResponse
 from scrapy.utils.asyncio import is_asyncio_available
 
-from scrapy_neardup.crawl import turns, visits
+from scrapy_neardup.crawl import page_reader, visits
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.server.engine import Redis
 from tests.build import story
-
-
-@dataclasses.dataclass
-class DataclassItem:
-    url: str
-    neardup: Any = None
-
-
-@attrs.define
-class AttrsItem:
-    url: str
-    neardup: Any = None
-
-
-class PydanticItem(pydantic.BaseModel):
-    url: str
-    neardup: Any = None
-
-
-class ScrapyItem(scrapy.Item):
-    url = scrapy.Field()
-    neardup = scrapy.Field()
-
-
-class UntaggableItem(scrapy.Item):
-    url = scrapy.Field()
 
 
 @dataclasses.dataclass
@@ -73,16 +47,15 @@ class UnreadableItem(UnsetItem):
         raise RuntimeError(name)
 
 
-KINDS = {
+#: Classes of items, with a field for the tag but for the last one.
+KINDS: dict[str, Any] = {
     "dict": dict,
-    "dataclass": DataclassItem,
-    "attrs": AttrsItem,
-    "pydantic": PydanticItem,
-    "Item": ScrapyItem,
-    "untaggable": UntaggableItem,
+    "dataclass": dataclasses.make_dataclass("DataclassItem", ["url", ("neardup", Any, None)]),
+    "attrs": attrs.make_class("AttrsItem", {"url": attrs.field(), "neardup": attrs.field(default=None)}),
+    "pydantic": pydantic.create_model("PydanticItem", url=(str, ...), neardup=(Any, None)),
+    "Item": type("ScrapyItem", (scrapy.Item,), {"url": scrapy.Field(), "neardup": scrapy.Field()}),
+    "untaggable": type("UntaggableItem", (scrapy.Item,), {"url": scrapy.Field()}),
 }
-
-
 FOOTER = """Printed and published by the Daybook at Heron Quay, and read by whoever waits for the noon ferry.
 The editors answer letters on Fridays, in the order in which the postman has brought them up the hill.
 Subscriptions are taken at the counter of the post office until noon, on market days until the bell rings twice.
@@ -91,28 +64,37 @@ Lost umbrellas are kept for a month behind the counter, and then given to the cr
 
 
 class PathSpider(scrapy.Spider):
-    """Requests each path and yields one item a page, of the kinds in turn; callbacks sync and async in turn."""
+    """Yields given items, then requests each path and yields the items of its page, else one of the kinds in turn.
+
+    Callbacks are sync and async in turn, unless ``in_order``: then all take as many steps. ``once``: nothing that was
+    requested before.
+    """
 
     name = "paths"
     base = ""
     paths: Sequence[str] = ()
+    items: Sequence[dict[str, Any]] = ()
     kinds: Sequence[str] = ("dict",)
     optout: Sequence[str] = ()
+    in_order = once = False
 
     async def start(self) -> Any:
+        for item in self.items:
+            yield item
         for place, path in enumerate(self.paths):
             yield scrapy.Request(
                 self.base + path,
-                callback=self.parse_async if place % 2 else self.parse,
+                callback=self.parse_async if place % 2 and not self.in_order else self.parse,
                 errback=self.failed,
                 priority=-place,
-                dont_filter=True,
+                dont_filter=not self.once,
                 meta={"neardup": False} if path in self.optout else {},
                 cb_kwargs={"kind": self.kinds[place % len(self.kinds)]},
             )
 
     def parse(self, response: Any, kind: str) -> Any:
-        yield KINDS[kind](url=response.url)
+        own = re.search("<!-- items (.*) -->", response.text)
+        yield from json.loads(own[1]) if own else [KINDS[kind](url=response.url)]
 
     async def parse_async(self, response: Any, kind: str) -> Any:
         for item in self.parse(response, kind):
@@ -120,14 +102,6 @@ class PathSpider(scrapy.Spider):
 
     def failed(self, failure: Any) -> Any:
         yield {"url": failure.request.url, "from": "errback"}
-
-
-class OnceSpider(PathSpider):
-    """Requests nothing that was requested before, by its JOBDIR if it has one."""
-
-    async def start(self) -> Any:
-        async for request in super().start():
-            yield request.replace(dont_filter=False)
 
 
 class EagerFilter(RFPDupeFilter):
@@ -138,75 +112,6 @@ class EagerFilter(RFPDupeFilter):
         if self.file:
             self.file.flush()
         return seen
-
-
-class ManyItemsSpider(PathSpider):
-    """Yields three items a page, without content of their own: a record and its images."""
-
-    def parse(self, response: Any, kind: str) -> Any:
-        for number in range(3):
-            yield {"name": f"{response.url} {number}", "url": response.url}
-
-
-class SectionSpider(PathSpider):
-    """Yields the rows of a section page, with no more than they hold."""
-
-    def parse(self, response: Any, kind: str) -> Any:
-        for headline in response.css("h2::text").getall():
-            yield {"headline": headline}
-
-
-class RecordsSpider(PathSpider):
-    """Yields the records of an API that answers in JSON."""
-
-    def parse(self, response: Any, kind: str) -> Any:
-        yield from json.loads(response.text)
-
-
-class CommentsSpider(PathSpider):
-    """Yields an article and its comments, the article first or ``last``; ``bare``: without its URL."""
-
-    last = True
-    bare = False
-
-    def parse(self, response: Any, kind: str) -> Any:
-        own = {"text": response.css("article p::text").getall()}
-        if not self.bare:
-            own |= {"url": response.url, "title": response.css("title::text").get()}
-        comments = [{"text": one} for one in response.css("li::text").getall()]
-        yield from [*comments, own] if self.last and not self.bare else [own, *comments]
-
-
-class VariedSpider(ManyItemsSpider):
-    """Yields one item a page, or by its path each article with its own HTML and URL, or three items of one article.
-
-    All callbacks take as many steps, so that items come in the order of their responses.
-    """
-
-    async def start(self) -> Any:
-        async for request in super().start():
-            yield request.replace(callback=self.parse)
-
-    def parse(self, response: Any, kind: str) -> Any:
-        if "/images/" in response.url:
-            yield from super().parse(response, kind)
-        elif "/articles/" in response.url:
-            for number, own in enumerate(response.text.split("<hr>")):
-                yield {"url": f"{response.url}/{number}", "html": own}
-            yield from ({"n": 1}, {"n": 2})
-        else:
-            yield {"url": response.url}
-
-
-class OwnContentSpider(scrapy.Spider):
-    """Yields given items as they are, before any response."""
-
-    name = "own"
-    items: Sequence[dict[str, Any]] = ()
-
-    async def start(self) -> Any:
-        for item in self.items:
-            yield item
 
 
 class LargeItemsSpider(PathSpider):
@@ -279,19 +184,26 @@ class Batch:
         return item
 
 
-class Kill:
+class Passing:
+    """A pipeline that knows its crawler, and passes every item."""
+
+    def __init__(self, crawler: Any) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def from_crawler(cls, crawler: Any) -> Any:
+        return cls(crawler)
+
+    def process_item(self, item: Any) -> Any:
+        return item
+
+
+class Kill(Passing):
     """Ends the process, as if by kill -9, when the n-th item has come through but nobody was told of it yet."""
 
     def __init__(self, crawler: Any) -> None:
         self.left = int(os.environ.get("KILL_AFTER", "0"))
         crawler.signals.connect(self.item_scraped, signals.item_scraped)
-
-    @classmethod
-    def from_crawler(cls, crawler: Any) -> Kill:
-        return cls(crawler)
-
-    def process_item(self, item: Any) -> Any:
-        return item
 
     def item_scraped(self) -> None:
         self.left -= 1
@@ -357,24 +269,20 @@ def slow_extractor(html: str, url: str) -> str | None:
     return html.partition("<article>")[2].partition("</article>")[0] or None
 
 
-class Patient:
+class Patient(Passing):
     """Before our pipeline: has pages wait for their turn however slow the machine is, and notes the order of items."""
 
     def __init__(self, crawler: Any) -> None:
-        turns.PATIENCE = 60.0
+        page_reader.PATIENCE = 60.0
         self.arrived: list[str] = []
         crawler.stats.set_value("arrived", self.arrived)
-
-    @classmethod
-    def from_crawler(cls, crawler: Any) -> Patient:
-        return cls(crawler)
 
     def process_item(self, item: Any) -> Any:
         self.arrived.append(str({name: item[name] for name in item if name != "html"}))
         return item
 
 
-class Held:
+class Held(Passing):
     """Before our pipeline: counts the items that are on their way, and how many were at once."""
 
     def __init__(self, crawler: Any) -> None:
@@ -382,10 +290,6 @@ class Held:
         self.stats = crawler.stats
         crawler.signals.connect(self.ended, signals.item_scraped)
         crawler.signals.connect(self.ended, signals.item_dropped)
-
-    @classmethod
-    def from_crawler(cls, crawler: Any) -> Held:
-        return cls(crawler)
 
     def process_item(self, item: Any) -> Any:
         self.held += 1

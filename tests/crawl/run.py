@@ -2,7 +2,7 @@
 
     python -m tests.crawl.run JOB.json
 
-JOB.json: {"crawls": [{"spider", "arguments", "settings"}], "reactor": asyncio|select|none, "out": path}. A command of
+JOB.json: {"crawls": [{"spider", "arguments", "settings"}], "reactor": asyncio|none, "out": path}. A command of
 Scrapy prints to a file: {"command": ["crawl", …], "out": path}
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 from itemadapter import ItemAdapter
 from scrapy import signals
 from scrapy.cmdline import execute
-from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+from scrapy.crawler import AsyncCrawlerProcess
 
 from scrapy_neardup.state import recipe
 from scrapy_neardup.text.tokens import words
@@ -40,19 +41,15 @@ def main(path: Path) -> None:
         os.dup2(os.open(job["out"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 1)
         execute(["scrapy", *job["command"]])
     settings = dict(QUIET)
-    kind: Any = AsyncCrawlerProcess
     if job["reactor"] == "none":
         settings["TWISTED_REACTOR_ENABLED"] = False
-    if job["reactor"] == "select":
-        settings["TWISTED_REACTOR"] = "twisted.internet.selectreactor.SelectReactor"
-        kind = CrawlerProcess
-    process = kind(settings)
+    process = AsyncCrawlerProcess(settings)
     results = []
     for one in job["crawls"]:
         spider = type(one["spider"], (getattr(project, one["spider"]),), {"custom_settings": one["settings"]})
         crawler = process.create_crawler(spider)
-        result: dict[str, Any] = {"items": [], "errors": 0}
-        crawler.signals.connect(Collect(result).scraped, signals.item_scraped, weak=False)
+        result: dict[str, Any] = {"items": []}
+        crawler.signals.connect(collector(result["items"]), signals.item_scraped, weak=False)
         process.crawl(crawler, **one["arguments"])
         results.append((crawler, result))
     process.start()
@@ -67,12 +64,11 @@ def _same_bytes(nbytes: int | None = None) -> bytes:
     return bytes(range(nbytes or 32))
 
 
-class Collect:
-    def __init__(self, result: dict[str, Any]) -> None:
-        self.result = result
+def collector(items: list[dict[str, Any]]) -> Callable[..., None]:
+    def collect(item: Any) -> None:
+        items.append(ItemAdapter(item).asdict())
 
-    def scraped(self, item: Any) -> None:
-        self.result["items"].append(ItemAdapter(item).asdict())
+    return collect
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Whole crawls of a small site: kinds of items and reactors, several items of one response, items that are lost."""
+"""Whole crawls of a small site: kinds of items and loops, several items of one response, items that are lost."""
 
 from __future__ import annotations
 
@@ -16,27 +16,20 @@ from scrapy_neardup.report.gather import gather
 from scrapy_neardup.state.opening import close_store, open_snapshot, open_store
 from tests.build import article_text
 from tests.cli import start_scrapy
-from tests.crawl.conftest import ADDONS, NEWS, ONE_BY_ONE, Crawl, Site
+from tests.crawl.conftest import NEWS, SLUGS, Crawl, Site, job, killed
 from tests.crawl.engineless import Result, crawl_items
-from tests.crawl.pages import article, html, text
+from tests.crawl.pages import article, html, text, with_items
 
 Run = Callable[..., list[Result]]
 
 PIPELINE_ALONE = {"ADDONS": {}, "ITEM_PIPELINES": {"scrapy_neardup.NearDupPipeline": 300}}
-SLUGS = ["bridge-zh", "tea-zh", "kelp-en", "metro-zh", "goats-en", "snow-zh", "tram-en", "honey-zh"]
 MANY = {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}
-
-
-def job(site: Site, paths: list[str], spider: str = "PathSpider", settings: Any = None, **arguments: Any) -> Any:
-    """A crawl that ``run`` runs beside others."""
-    given = {"base": site.base, "paths": paths, **arguments}
-    return {"spider": spider, "arguments": given, "settings": {"ADDONS": ADDONS, **ONE_BY_ONE, **(settings or {})}}
 
 
 # Kinds of items
 
 
-@pytest.mark.parametrize("reactor", ["asyncio", "select", "none"])
+@pytest.mark.parametrize("reactor", ["asyncio", "none"])
 def test_each_kind_of_item_is_judged_by_its_own_response(site: Site, crawl: Crawl, reactor: str) -> None:
     """An earlier pipeline replaces the items of the copies."""
     for name in SLUGS[:5]:
@@ -59,7 +52,7 @@ def test_the_pipeline_alone_judges_items_that_bring_their_text_or_html(crawl: Cr
         {"url": "http://c.example/4", "html": html("tea-zh")},
         {"url": "http://d.example/5", "text": text("kelp-en")},
     ]
-    result = crawl(spider="OwnContentSpider", items=items, CONCURRENT_ITEMS=1, **PIPELINE_ALONE)
+    result = crawl(items=items, CONCURRENT_ITEMS=1, **PIPELINE_ALONE)
     assert result.urls == ["http://a.example/1", "http://b.example/3", "http://d.example/5"]
 
 
@@ -80,7 +73,7 @@ def test_a_request_opts_out_by_meta_and_a_crawl_by_a_setting(site: Site, run: Ru
     site.content |= dict.fromkeys(("/a", "/b", "/c"), html("bridge-zh"))
     memory: dict[str, Any] = {"NEARDUP_STORE": "memory:"}
     both = (memory, {"NEARDUP_ENABLED": False})
-    result, off = run(*(job(site, ["/a", "/b", "/c"], settings=one, optout=["/b"]) for one in both))
+    result, off = run(*(job(site, ["/a", "/b", "/c"], one, optout=["/b"]) for one in both))
     assert (result.paths, result.count("opted_out"), result.count("pages")) == (["/a", "/b"], 1, 2)
     assert (len(off.items), off.count("pages")) == (3, 0)
 
@@ -118,7 +111,7 @@ def test_no_url_title_or_sentence_of_a_page_forges_a_line_of_the_log_or_steers_a
         {"url": f"{evil}4"},
         *({"url": f"{account}{n}", "title": f"{n} {evil}", "text": f"{article_text(2)} {evil}"} for n in range(9)),
     ]
-    result = crawl(None, "OwnContentSpider", items=items)
+    result = crawl(items=items)
     kinds = ("unique", "duplicate", "unjudged/too_short", "unjudged/no_content", "suspicious_drops/titles")
     assert [result.count(kind) for kind in kinds] == [2, 9, 1, 1, 1]
     for said in ("is a copy of", "unjudged (too_short):", "unjudged (no_content):"):
@@ -137,23 +130,29 @@ def test_no_url_title_or_sentence_of_a_page_forges_a_line_of_the_log_or_steers_a
 
 def test_an_article_and_its_comments_come_once(site: Site, run: Run, tmp_path: Path) -> None:
     """Whether the article comes first or last; without a URL it keeps that of its page when comments come."""
-    remarks = [line for slug in ("kelp-en", "chess-en") for line in article(slug)[1]]
+    remarks = [{"text": line} for slug in ("kelp-en", "chess-en") for line in article(slug)[1]]
 
-    def page(slug: str, *comments: str) -> str:
-        return html(slug).replace("</body>", f"<ul>{''.join(f'<li>{one}</li>' for one in comments)}</ul></body>")
+    def serve(path: str, slug: str, *comments: dict[str, Any], **more: Any) -> None:
+        own = {"text": article(slug)[1], **more}
+        items = [*comments, own] if "/last" in path else [own, *comments]
+        site.content[path] = with_items(html(slug), items)
 
-    site.content |= {"/bridge": page("bridge-zh", *remarks[:3]), "/tea": page("tea-zh", *remarks[3:6])}
-    site.content["/one"] = page("birds-zh")
-
-    def jobs() -> Any:
-        for last in (True, False):
-            state = {"NEARDUP_STORE": f"sqlite://{tmp_path}/{last}"}
-            yield job(site, ["/bridge", "/tea"], "CommentsSpider", state, last=last)
-        yield job(site, ["/one"], "CommentsSpider", {"NEARDUP_STORE": f"sqlite://{tmp_path}/bare"}, bare=True)
-
-    *firsts, _ = run(*jobs())
-    site.content["/one"] = page("birds-zh", "A remark that nobody has made before, long enough to be judged.")
-    *seconds, bare = run(*jobs())
+    for place in ("/last", "/first"):
+        for slug, comments in {"bridge-zh": remarks[:3], "tea-zh": remarks[3:6]}.items():
+            path = f"{place}/{slug}"
+            serve(path, slug, *comments, url=f"{site.base}{path}", title=article(slug)[0])
+    serve("/one", "birds-zh")
+    jobs = [
+        job(
+            site,
+            [path for path in site.content if path.startswith(start)],
+            {"NEARDUP_STORE": f"sqlite://{tmp_path}{start}"},
+        )
+        for start in ("/last", "/first", "/one")
+    ]
+    *firsts, _ = run(*jobs)
+    serve("/one", "birds-zh", {"text": "A remark that nobody has made before, long enough to be judged."})
+    *seconds, bare = run(*jobs)
     for first, second in zip(firsts, seconds, strict=True):
         assert (len(first.items), first.count("unique"), first.count("updated")) == (8, 8, 0)
         assert (second.items, second.count("unchanged")) == ([], 8)
@@ -161,40 +160,27 @@ def test_an_article_and_its_comments_come_once(site: Site, run: Run, tmp_path: P
     assert (bare.count("unchanged"), bare.count("unique")) == (1, 1)
 
 
-SECTIONS = ["/news", "/sport", "/town", "/sea", "/arts"]
+def test_the_rows_of_many_listings_at_once_come_once(site: Site, crawl: Crawl) -> None:
+    def listing(path: str, many: int = 7) -> str:
+        return with_items(html("bridge-zh"), ({"headline": f"{path} headline {number}"} for number in range(many)))
 
-
-def listing(*headlines: str) -> str:
-    return html("bridge-zh").replace("<article>", "".join(f"<h2>{one}</h2>" for one in headlines) + "<article>")
-
-
-def headlines(path: str, many: int = 20) -> list[str]:
-    return [f"{path.strip('/')} headline {number}" for number in range(many)]
-
-
-def came(result: Result) -> list[str]:
-    return [item["headline"] for item in result.items]
-
-
-@pytest.mark.parametrize("reactor", ["asyncio", "select"])
-def test_the_rows_of_many_listings_at_once_come_once(site: Site, crawl: Crawl, reactor: str) -> None:
-    paths = [f"{path}/{page}" for path in SECTIONS for page in range(6)]
-    site.content |= {path: listing(*headlines(path, 7)) for path in paths}
-    first, second = (crawl(paths, "SectionSpider", reactor=reactor, **MANY) for _ in range(2))
-    assert sorted(came(first)) == sorted(headline for path in paths for headline in headlines(path, 7))
+    paths = [f"/{number}" for number in range(30)]
+    site.content |= {path: listing(path) for path in paths}
+    first, second = (crawl(paths, **MANY) for _ in range(2))
+    assert len({item["headline"] for item in first.items}) == len(first.items) == 210
     assert (first.count("pages"), first.count("unjudged/listing"), first.count("duplicate")) == (210, 210, 0)
     assert first.log.count("its response gave several items without their own texts") == 1
     assert (second.items, second.count("unchanged")) == ([], 210)
-    site.content[paths[0]] = listing(*headlines(paths[0], 9))
-    assert came(crawl(paths, "SectionSpider", reactor=reactor, **MANY)) == headlines(paths[0], 9)[7:]
+    site.content["/0"] = listing("/0", 9)
+    assert [item["headline"] for item in crawl(paths, **MANY).items] == ["/0 headline 7", "/0 headline 8"]
 
 
 def test_rows_are_counted_as_rows_everywhere(site: Site, crawl: Crawl, tmp_path: Path) -> None:
-    """A JSON API whose records bring their text in a field that nobody has named."""
+    """Records that bring their text in a field that nobody has named."""
     lines = [line for slug in ("kelp-en", "chess-en", "cheese-en") for line in article(slug)[1]]
     many, state = len(lines), f"sqlite:///{tmp_path}/state.sqlite"
-    site.content["/api"] = json.dumps([{"id": str(place), "body": line} for place, line in enumerate(lines)])
-    first = crawl(["/api"], "RecordsSpider", NEARDUP_STORE=state)
+    site.content["/api"] = with_items("<p>", ({"id": str(place), "body": line} for place, line in enumerate(lines)))
+    first = crawl(["/api"], NEARDUP_STORE=state)
     assert (len(first.items), first.count("unique"), first.count("unjudged/listing")) == (many, 0, many)
     assert f" {many} rows, 0 unjudged" in first.log
     [hint] = [line for line in first.log.splitlines() if "gave several items" in line]
@@ -205,8 +191,8 @@ def test_rows_are_counted_as_rows_everywhere(site: Site, crawl: Crawl, tmp_path:
     assert (found.pages, found.rows, found.unjudged, found.originals) == (many, many, 0, 0)
     assert (report.totals.rows, report.totals.unjudged, report.unjudged) == (many, 0, {})
     assert [report.crawls[0][name] for name in ("rows", "unjudged", "unique")] == [many, 0, 0]
-    assert crawl(["/api"], "RecordsSpider", NEARDUP_STORE=state).count("unchanged") == many
-    named = crawl(["/api"], "RecordsSpider", NEARDUP_STORE="memory:", NEARDUP_FIELDS={"text": "body"})
+    assert crawl(["/api"], NEARDUP_STORE=state).count("unchanged") == many
+    named = crawl(["/api"], NEARDUP_STORE="memory:", NEARDUP_FIELDS={"text": "body"})
     assert (named.count("unique"), " rows, " in named.log) == (many, False)
 
 
@@ -221,13 +207,12 @@ def test_a_page_whose_item_is_lost_later_makes_way_for_its_copy(site: Site, craw
     assert (result.count("unique"), result.count("rolled_back"), result.count("state/pages")) == (4, 2, 2)
 
 
-@pytest.mark.parametrize("reactor", ["asyncio", "select"])
-def test_of_each_family_one_page_is_kept_if_any_comes_through(site: Site, crawl: Crawl, reactor: str) -> None:
+def test_of_each_family_one_page_is_kept_if_any_comes_through(site: Site, crawl: Crawl) -> None:
     for slug in SLUGS:
         site.content |= {f"/{slug}/{n}": html(slug, f"Copy {n}.") for n in range(12)}
     paths = [f"/{slug}/{n}" for n in range(12) for slug in SLUGS]
     fate = {"ITEM_PIPELINES": {"tests.crawl.project.Fate": 800}, "NEARDUP_STORE": "memory:"}
-    result = crawl(paths, **fate, **MANY, reactor=reactor)
+    result = crawl(paths, **fate, **MANY)
     kept = [path.split("/")[1] for path in result.paths]
     assert sorted(kept) == sorted(SLUGS), "kept twice, or lost"
     assert result.count("pages") == len(paths)
@@ -242,11 +227,6 @@ def test_a_later_pipeline_that_collects_items_does_not_deadlock(site: Site, craw
     assert (result.count("unique"), result.count("unjudged/in_flight")) == (3, 3)
 
 
-def killed(after: int) -> dict[str, Any]:
-    """Settings of a crawl that is killed when so many items have come through."""
-    return {"ITEM_PIPELINES": {"tests.crawl.project.Kill": 900}, "env": {"KILL_AFTER": str(after)}}
-
-
 def test_pages_are_sealed_at_once_by_setting_or_without_a_feed(site: Site, crawl: Crawl, tmp_path: Path) -> None:
     site.content |= {f"/{slug}": html(slug) for slug in SLUGS}
     feed = {"FEEDS": {f"file://{tmp_path}/out.jsonl": {"format": "jsonlines"}}, "NEARDUP_COMMIT": "item"}
@@ -258,11 +238,13 @@ def test_pages_are_sealed_at_once_by_setting_or_without_a_feed(site: Site, crawl
 
 
 def test_a_kill_between_the_items_of_a_page_loses_none(site: Site, crawl: Crawl, tmp_path: Path) -> None:
-    site.content |= {f"/{slug}": html(slug) for slug in SLUGS[:3]}
+    for path in (f"/{slug}" for slug in SLUGS[:3]):
+        items = ({"name": number, "url": site.base + path} for number in range(3))
+        site.content[path] = with_items(html(path[1:]), items)
     paths, feed = list(site.content), {"format": "jsonlines", "batch_item_count": 2}
     settings: dict[str, Any] = {"FEEDS": {f"file://{tmp_path}/%(batch_time)s.jsonl": feed}, "CONCURRENT_ITEMS": 1}
-    assert crawl(paths, "ManyItemsSpider", **settings, **killed(6)).code == 9
-    again = crawl(paths, "ManyItemsSpider", **settings)
+    assert crawl(paths, **settings, **killed(6)).code == 9
+    again = crawl(paths, **settings)
     assert again.count("taken_back") == 1
     assert again.paths == [path for path in paths[1:] for _ in range(3)]
 
@@ -283,7 +265,7 @@ def test_a_failing_state_loses_no_item_and_closes_the_crawl_or_not(site: Site, c
 
 
 def test_two_spiders_of_a_process_share_a_state(news: Site, run: Run, tmp_path: Path) -> None:
-    one = job(news, NEWS, settings={"NEARDUP_STORE": f"sqlite://{tmp_path}/state"})
+    one = job(news, NEWS, {"NEARDUP_STORE": f"sqlite://{tmp_path}/state"})
     results = run(one, one)
     urls = [url for result in results for url in result.urls]
     # The same URL in both: whichever comes second is unchanged, and of each article one page is kept.

@@ -154,20 +154,13 @@ def test_a_state_that_fails_is_reported_and_nothing_is_raised(events: str) -> No
     assert desk.notes.stats.get_value("neardup/errors") == 1
 
 
-def test_nothing_is_sealed_in_a_state_that_has_failed() -> None:
-    desk = Desk(slot := Slot())
-    desk.deliver(1)
-    desk.notes.report(StoreError("The disk is full."))
-    store(slot)
-    assert desk.sealed == []
-
-
-def test_a_delivery_that_is_closed_leaves_the_state_alone() -> None:
-    desk = Desk(slot := Slot())
-    desk.deliver(1)
-    desk.delivery.close()
-    store(slot)
-    assert desk.book.entries == [("commit", False)]
+def test_nothing_is_sealed_in_a_state_that_has_failed_or_is_closed() -> None:
+    for is_closed in (False, True):
+        desk = Desk(slot := Slot())
+        desk.deliver(1)
+        desk.delivery.close() if is_closed else desk.notes.report(StoreError("The disk is full."))
+        store(slot)
+        assert desk.book.entries == [("commit", False)]
 
 
 # Feeds
@@ -216,35 +209,6 @@ def test_a_feed_is_on_the_disk_before_its_storage_has_it(
     assert (steps, desk.sealed) == (order, sealed)
 
 
-def test_a_page_waits_for_the_feeds_of_all_its_items_and_no_more_once_one_is_lost() -> None:
-    desk = Desk(first := Slot())
-    desk.play("es")
-    desk.exporter.slots = [second := Slot()]
-    desk.play("es")
-    lost = judged_page(8)
-    desk.play("esef", lost)
-    store(first)
-    assert desk.sealed == []
-    store(second)
-    assert desk.sealed == [7]
-
-
-@pytest.mark.parametrize("late", [False, True], ids=["it fails first", "it fails last"])
-def test_the_pages_of_a_feed_that_fails_stay_unsealed_also_those_of_later_items(late: bool) -> None:
-    desk = Desk(good := Slot(uri="mem://good"), bad := Slot(uri="mem://bad").fails())
-    pages = [judged_page(id) for id in (1, 2, 3)]
-    for page in pages:
-        desk.play("es", page)
-    for slot in (good, bad) if late else (bad, good):
-        with pytest.raises(OSError, match="no room") if slot is bad else nullcontext():
-            store(slot)
-    desk.exporter.slots = [third := Slot(uri="mem://third")]
-    desk.play("es", pages[0])
-    store(third)
-    assert desk.sealed == []
-    assert desk.delivery.unstored() == ["mem://bad"]
-
-
 def test_a_batch_may_be_stored_while_its_last_item_is_written() -> None:
     desk = Desk(slot := Slot(), batch=2)
     desk.deliver(1)
@@ -256,22 +220,6 @@ def test_a_batch_may_be_stored_while_its_last_item_is_written() -> None:
     assert desk.sealed == [1]
     desk.delivery.end(last, "scraped", feeds)
     assert desk.sealed == [1, 2]
-
-
-def test_each_feed_has_its_turn_though_one_before_it_cannot_write_the_item(caplog: pytest.LogCaptureFixture) -> None:
-    def write(item: int) -> None:
-        raise TypeError("cannot be serialised")
-
-    desk = Desk(
-        full := Slot(uri="mem://full"), Slot(uri="mem://bad", writes=write), good := Slot(uri="mem://c"), batch=1
-    )
-    feeds, is_written = desk.delivery.export(1, SPIDER)
-    assert (sorted(feed.name for feed in feeds), is_written) == (["mem://c", "mem://full"], False)
-    assert "The feed mem://bad could not write an item (TypeError: cannot be serialised). " in caplog.text
-    assert (full.items, good.items) == ([1], [1])
-    assert desk.exporter.full == [full, good]
-    assert len(desk.exporter.slots) == 3
-    assert full not in desk.exporter.slots, "its next batch is open"
 
 
 @pytest.mark.parametrize(
@@ -301,45 +249,43 @@ async def test_half_a_line_is_ended_first(
     assert path.read_bytes() == after
 
 
+FILE, S3 = FileFeedStorage, S3FeedStorage
+
+
 @pytest.mark.parametrize(
-    ("storage", "options", "name", "expected"),
+    ("storage", "overwrite", "name", "content", "expected"),
     [
-        (FileFeedStorage, {"overwrite": True}, "out", True),
-        (FileFeedStorage, {"overwrite": True}, "out-%(batch_id)d", True),
-        (FileFeedStorage, {"overwrite": True}, "out-%(time)s", False),
-        (FileFeedStorage, {"overwrite": False}, "out", False),
-        (FileFeedStorage, {}, "out", False),
-        (S3FeedStorage, {"overwrite": False}, "out", True),
-        (SimpleNamespace, {}, "out", True),
-        (SimpleNamespace, {"overwrite": False}, "out", False),
+        (FILE, True, "out", "earlier", True),
+        (FILE, True, "out-%(batch_id)d", "earlier", True),
+        (FILE, True, "out-%(time)s", "earlier", False),
+        (FILE, True, "out", "", False),
+        (FILE, True, "out", None, False),
+        (FILE, False, "out", "earlier", False),
+        (FILE, None, "out", "earlier", False),
+        (S3, False, "out", None, True),
+        (SimpleNamespace, None, "out", None, True),
+        (SimpleNamespace, False, "out", None, False),
     ],
 )
 def test_some_feeds_are_overwritten_by_default(
-    tmp_path: Path, storage: type, options: dict[str, Any], name: str, expected: bool
+    tmp_path: Path, storage: type, overwrite: bool | None, name: str, content: str | None, expected: bool
 ) -> None:
     made: Any = storage.__new__(storage)  # type: ignore[call-overload]  # storages take a URI, which does not matter here
     made.path = str(tmp_path / "out")
+    options = {} if overwrite is None else {"overwrite": overwrite}
+    if content is not None:
+        (tmp_path / "out").write_text(content)
     slot = cast(FeedSlot, SimpleNamespace(storage=made, uri_template=name, feed_options=options))
-    (tmp_path / "out").write_text("earlier")
     assert _overwrites(slot) is expected
-    if storage is FileFeedStorage:
-        (tmp_path / "out").write_bytes(b"")
-        assert not _overwrites(slot), "nothing is left there"
-        (tmp_path / "out").unlink()
-        assert not _overwrites(slot)
 
 
-@pytest.mark.parametrize(
-    ("uri", "name"),
-    [
-        ("s3://key:secret@bucket/out.jsonl", "s3://bucket/out.jsonl"),
-        ("ftp://user@host:21/out.jsonl", "ftp://host:21/out.jsonl"),
-        ("stdout:", "stdout:"),
-        ("file:///x/../out.jsonl", "/out.jsonl"),
-        ("/out.jsonl", "/out.jsonl"),
-    ],
-)
-def test_feeds_are_known_by_names_without_passwords(uri: str, name: str) -> None:
-    is_file = name.lstrip("/") == "out.jsonl"
-    slot = SimpleNamespace(uri=uri, storage=FileFeedStorage(uri) if is_file else None)
-    assert name_of(cast(FeedSlot, slot)) == name
+def test_feeds_are_known_by_names_without_passwords() -> None:
+    for uri, name in {
+        "s3://key:secret@bucket/out.jsonl": "s3://bucket/out.jsonl",
+        "ftp://user@host:21/out.jsonl": "ftp://host:21/out.jsonl",
+        "stdout:": "stdout:",
+        "file:///x/../out.jsonl": "/out.jsonl",
+        "/out.jsonl": "/out.jsonl",
+    }.items():
+        storage = FileFeedStorage(uri) if name == "/out.jsonl" else None
+        assert name_of(cast(FeedSlot, SimpleNamespace(uri=uri, storage=storage))) == name

@@ -14,12 +14,11 @@ from scrapy_neardup.kv.memory import SortedRows
 from scrapy_neardup.state.journal import LIST, add_to_list, prune_list
 from scrapy_neardup.state.record import Record
 from tests.build import article_url
-from tests.crawl.conftest import Crawl, Site
+from tests.crawl.conftest import SLUGS, Crawl, Site, killed
 from tests.crawl.engineless import article, crawl
 from tests.crawl.pages import html
 from tests.faults import lasting_state
 
-SLUGS = ["bridge-zh", "tea-zh", "kelp-en", "metro-zh", "goats-en", "snow-zh", "tram-en", "honey-zh"]
 MAY, HAVE = "may not come again in this crawl", "have NOT come again in this crawl"
 
 
@@ -29,11 +28,10 @@ def test_what_a_killed_job_does_not_request_again_is_listed(
 ) -> None:
     site.content |= {f"/{slug}": html(slug) for slug in SLUGS}
     paths, job, out = list(site.content), tmp_path / "job", tmp_path / "out.jsonl"
-    settings: dict[str, Any] = {"FEEDS": {f"file://{out}": {"format": "jsonlines"}}, "spider": "OnceSpider"}
+    settings: dict[str, Any] = {"FEEDS": {f"file://{out}": {"format": "jsonlines"}}, "once": True}
     if seen:
         settings["DUPEFILTER_CLASS"] = "tests.crawl.project.EagerFilter"
-    kill = {"ITEM_PIPELINES": {"tests.crawl.project.Kill": 900}, "env": {"KILL_AFTER": "5"}}
-    assert crawl(paths, **settings, **kill, JOBDIR=str(job)).code == 9
+    assert crawl(paths, **settings, **killed(5), JOBDIR=str(job)).code == 9
     resumed = crawl(paths, **settings, JOBDIR=str(job))
     assert resumed.count("taken_back") == 4
     assert resumed.log.count(f"4 pages that were rolled back {MAY}") == 1
@@ -81,8 +79,8 @@ def test_a_feed_that_fails_is_told_of_with_the_list_in_which_the_next_start_will
 Rows = SortedRows[bytes]
 
 
-def killed(rows: Rows, job: Path | str, *urls: str) -> None:
-    """A crawl that has added these pages, and was killed."""
+def leave_pages(rows: Rows, job: Path | str, *urls: str) -> None:
+    """As a crawl that was killed."""
     store = lasting_state(rows)
     crawl = store.begin("killed", str(job))
     for one in urls:
@@ -94,11 +92,11 @@ def test_whoever_opens_the_state_lists_the_pages_for_the_job_that_lost_them(tmp_
     rows = Rows()
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-    killed(rows, tmp_path / "a", "http://a/1", "http://a/2")
+    leave_pages(rows, tmp_path / "a", "http://a/1", "http://a/2")
     # Opened by a crawl that has no job, and is killed as well.
-    killed(rows, "", "http://c/1")
-    killed(rows, tmp_path / "b", "http://b/1")
-    killed(rows, tmp_path / "gone", "http://d/1")
+    leave_pages(rows, "", "http://c/1")
+    leave_pages(rows, tmp_path / "b", "http://b/1")
+    leave_pages(rows, tmp_path / "gone", "http://d/1")
     lasting_state(rows)
     assert (tmp_path / "a" / LIST).read_text("utf-8").split() == ["http://a/2", "http://a/1"]
     assert (tmp_path / "b" / LIST).read_text("utf-8").split() == ["http://b/1"]
@@ -107,7 +105,7 @@ def test_whoever_opens_the_state_lists_the_pages_for_the_job_that_lost_them(tmp_
 
 def test_where_the_list_cannot_be_written_nothing_is_rolled_back(tmp_path: Path) -> None:
     rows = Rows()
-    killed(rows, tmp_path, "http://a/1")
+    leave_pages(rows, tmp_path, "http://a/1")
     (tmp_path / LIST).mkdir()
     with pytest.raises(StoreError, match=r"rolled-back URLs.*Make that directory writable"):
         lasting_state(rows)

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
 from typing import Any
 
 import pytest
-import scrapy
-from packaging.version import Version
 
 from scrapy_neardup.crawl.judge import Judge
+from scrapy_neardup.crawl.page_reader import AsyncPageReader
 from scrapy_neardup.crawl.site_watch import SiteWatch
-from scrapy_neardup.crawl.turns import AsyncPageReader, Event
 from scrapy_neardup.crawl.visits import JudgedPage, ResponseItems, Visit
-from scrapy_neardup.errors import StoreError
+from scrapy_neardup.errors import ExtractionError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation
-from scrapy_neardup.model import Kind
-from scrapy_neardup.page.extraction import HtmlReader
+from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.page.extraction import Answer, HtmlReader, PageContent
 from scrapy_neardup.page.source import PageResponse, PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from tests.build import article_text, article_url, make_detector
-from tests.crawl.parts import notes
+from tests.crawl.parts import Pool, notes
 from tests.crawl.project import UnreadableItem, UnsetItem
-
-pytestmark = pytest.mark.skipif(
-    Version(scrapy.__version__) < Version("2.15"), reason="older versions of Scrapy wait with a reactor alone"
-)
 
 READER = HtmlReader(5_000_000, extractor=lambda html, url: html)
 
@@ -37,11 +30,13 @@ READER = HtmlReader(5_000_000, extractor=lambda html, url: html)
 class Court:
     """A judge of one crawl on a state, which is empty unless it is given."""
 
-    def __init__(self, wait: float = 5.0, *, store: PageStore | None = None, **fields: str) -> None:
+    def __init__(self, wait: float = 5.0, *, store: PageStore | None = None, pools: Any = (), **fields: str) -> None:
         self.notes = notes()
         self.detector: Detector = make_detector(store or memory_state({}))
         source = PageSource({**DEFAULT_FIELDS, **fields}, READER)
-        reader, watch = AsyncPageReader(source, self.notes, risky_pool=None), SiteWatch(self.notes, {})
+        page_pool, risky_pool = pools or (None, None)
+        reader = AsyncPageReader(source, self.notes, page_pool=page_pool, risky_pool=risky_pool)
+        watch = SiteWatch(self.notes, {})
         self.judge = Judge(source, reader, self.detector, self.notes, watch, wait=wait)
 
     def count(self, stat: str) -> int:
@@ -101,6 +96,7 @@ def test_items_that_come_while_their_page_is_being_judged_wait_for_it() -> None:
         before = reservation(await court.judge.judge({}, one))
         asked = [asyncio.create_task(court.judge.judge({"n": n}, other)) for n in range(3)]
         await asyncio.sleep(0.05)
+        await asyncio.wait_for(court.judge.judge({}, visit(2)), 2)  # they hold up no other page
         assert not any(task.done() for task in asked), "the first is in flight"
         court.detector.commit(before, sealed=True)
         return await asyncio.gather(*asked)
@@ -108,54 +104,7 @@ def test_items_that_come_while_their_page_is_being_judged_wait_for_it() -> None:
     pages = asyncio.run(run())
     assert pages[0] is pages[1] is pages[2]
     assert pages[0].verdict.kind is Kind.DUPLICATE
-    assert (court.count("waited"), court.count("pages")) == (1, 2)
-
-
-def test_a_page_that_waits_for_one_in_flight_holds_up_no_other_page() -> None:
-    court = Court()
-
-    async def run() -> None:
-        before = reservation(await court.judge.judge({}, visit(1)))
-        waiting = asyncio.create_task(court.judge.judge({}, visit(1, 1)))
-        await asyncio.sleep(0.02)
-        await asyncio.wait_for(court.judge.judge({}, visit(2)), 2)
-        assert not waiting.done()
-        court.detector.commit(before, sealed=True)
-        await waiting
-
-    asyncio.run(run())
-
-
-def test_an_item_takes_the_place_of_one_that_was_cancelled_while_their_page_was_judged() -> None:
-    court, one = Court(), visit(1, 1)
-
-    async def run() -> JudgedPage:
-        before = reservation(await court.judge.judge({}, visit(1)))
-        first, second = (asyncio.create_task(court.judge.judge({"n": n}, one)) for n in range(2))
-        await asyncio.sleep(0.02)
-        first.cancel()
-        court.detector.commit(before, sealed=True)
-        return await asyncio.wait_for(second, 2)
-
-    assert asyncio.run(run()).verdict.kind is Kind.DUPLICATE
-
-
-def test_the_first_item_goes_on_before_those_that_waited_for_their_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without asyncio they run to their ends at once, and would settle the page while the first is not counted yet."""
-    court, one, steps, happen = Court(), visit(1), list[Any](), Event.happen
-
-    def note(event: Event) -> None:
-        steps.append("others")
-        happen(event)
-
-    async def run() -> None:
-        page = await court.judge.judge({"n": 1}, one)
-        steps.append(page.response_items is one.items)
-        await asyncio.sleep(0.02)
-
-    monkeypatch.setattr(Event, "happen", note)
-    asyncio.run(run())
-    assert steps == [True, "others"]
+    assert (court.count("waited"), court.count("pages")) == (1, 3)
 
 
 def test_items_with_content_and_no_url_are_numbered_and_without_response_known_by_their_content() -> None:
@@ -318,20 +267,48 @@ def test_a_page_waits_for_each_one_that_comes_to_stand_before_it() -> None:
     assert asyncio.run(run()) == ["unique"] * 4
 
 
-@pytest.mark.parametrize("happens", [True, False])
-def test_an_event_wakes_all_who_wait_and_those_who_come_later_at_once(happens: bool) -> None:
-    async def run() -> list[bool]:
-        event = Event()
-        waiting: list[Awaitable[bool]] = [asyncio.ensure_future(event.wait(0.05)) for _ in range(3)]
-        await asyncio.sleep(0)
-        if happens:
-            event.happen()
-            event.happen()
-        found = [*await asyncio.gather(*waiting), await event.wait(0)]
-        event.happen()  # too late: it disturbs nobody
-        return found
+@pytest.mark.parametrize(
+    ("delays", "patience", "order"),
+    [
+        ([0.2, 0.0, 0.1, 0.05, 0.0], 60.0, [0, 1, 2, 3, 4]),
+        ([0.2, -1, 0.1, -1, 0.0], 60.0, [0, 2, 4]),
+        ([0.9, 0.1, 0.0, 1.3, 0.0], 0.3, [1, 2, 4, 0, 3]),
+    ],
+    ids=["the first is read last", "one that fails holds up nobody", "one that takes long is overtaken"],
+)
+def test_pages_are_judged_in_the_order_in_which_they_came_unless_one_takes_long(
+    delays: list[float], patience: float, order: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_neardup.crawl.page_reader.PATIENCE", patience)
 
-    assert asyncio.run(run()) == [happens] * 4
+    def delay(content: PageContent) -> float:
+        return delays[int(content.url.rpartition("/")[2])]
+
+    def answer(content: PageContent) -> Answer:
+        if delay(content) < 0:
+            return ExtractionError("method_failed", "why")
+        return Page(content.url, text=article_text(int(content.url.rpartition("/")[2])))
+
+    pool = Pool(answer, lambda content: abs(delay(content)))
+    assert judged_in_order(Court(pools=(pool, None)), len(delays)) == order
+
+
+def test_pages_that_take_long_are_read_in_the_order_in_which_they_came() -> None:
+    risky_pool = Pool(lambda content: Page(content.url, text=article_text(int(content.url[-1]))))
+    pool = Pool(None, lambda content: 0.1 - 0.03 * int(content.url[-1]))
+    assert judged_in_order(Court(pools=(pool, risky_pool)), 3) == [0, 1, 2]
+    assert [content.url[-1] for content in risky_pool.pages] == ["0", "1", "2"]
+
+
+def judged_in_order(court: Court, many: int) -> list[int]:
+    """The numbers of pages that come at once, as they are judged."""
+
+    async def run() -> list[JudgedPage]:
+        items = ({"url": f"http://a.example/{number}", "html": "<p>"} for number in range(many))
+        return await asyncio.gather(*(court.judge.judge(item, Visit()) for item in items))
+
+    found = {page.verdict.id: number for number, page in enumerate(asyncio.run(run())) if page.reservation}
+    return [found[id] for id in sorted(found)]
 
 
 # Whatever goes wrong

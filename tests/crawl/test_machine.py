@@ -219,28 +219,20 @@ class Crawls(RuleBasedStateMachine):
         assert delivered_to(again) == self.safe
 
 
-def walk(examples: int, steps: int) -> None:
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize(
+    ("examples", "steps"),
+    [
+        (10, 30),
+        pytest.param(50, 40, marks=pytest.mark.slow),
+        pytest.param(20_000, 50, marks=pytest.mark.soak),
+    ],
+)
+def test_in_any_order_each_article_counts_once_and_what_is_safe_was_delivered(examples: int, steps: int) -> None:
+    checks = [HealthCheck.too_slow]
     run(
         Crawls,
         settings=settings(
-            max_examples=examples,
-            stateful_step_count=steps,
-            deadline=None,
-            suppress_health_check=[HealthCheck.too_slow],
+            max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=checks
         ),
     )
-
-
-def test_in_any_order_each_article_counts_once_and_what_is_safe_was_delivered() -> None:
-    walk(10, 30)
-
-
-@pytest.mark.slow
-def test_in_many_orders_each_article_counts_once_and_what_is_safe_was_delivered() -> None:
-    walk(50, 40)
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(7200)
-def test_in_a_great_many_orders_each_article_counts_once_and_what_is_safe_was_delivered() -> None:
-    walk(20_000, 50)

@@ -16,7 +16,7 @@ from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.urls import STORES, parse_url
-from tests.cli import make_project, run_scrapy, start_scrapy
+from tests.cli import add_spider, make_project, run_scrapy, start_scrapy
 
 DEFAULT = "state.leveldb" if find_spec("plyvel") else "state.sqlite"
 
@@ -119,33 +119,29 @@ def test_a_command_lists_the_states_that_placeholders_have_made(scheme: str, fol
     assert len(states_there(settings)) == 3
 
 
-SPIDER = """
+SPIDERS = """
 from scrapy import Spider
 
-class {kind}(Spider):
-    name = {name!r}
+class First(Spider):
+    name = "first"
+
+class Second(Spider):
+    name = "second"
     site = "the site"
-    custom_settings = {settings!r}
+    custom_settings = {"NEARDUP_STORE": "sqlite://FOLDER/%(site)s.sqlite"}
 
     async def start(self):
-        for number in range({many}):
-            yield {{"url": f"http://{{self.site}}.example/{{number}}", "text": "渡船停航，第%d号通知。" % number * 9}}
+        for number in range(2):
+            yield {"url": f"http://{self.site}.example/{number}", "text": "渡船停航，第%d号通知。" % number * 9}
 """
 
 
 @pytest.mark.slow
 def test_commands_find_the_state_of_a_spider_of_a_project(folder: Path) -> None:
     """With its own settings: the second one has another store by them."""
-    spiders = make_project(folder) / "shop" / "spiders"
-    spiders.mkdir()
-    (spiders / "__init__.py").touch()
-    (folder / "shop" / "settings.py").write_text(
-        'ADDONS = {"scrapy_neardup.Addon": 500}\nSPIDER_MODULES = ["shop.spiders"]\nLOG_LEVEL = "INFO"\n'
-    )
-    own = {"NEARDUP_STORE": f"sqlite://{folder}/%(site)s.sqlite"}
-    for name, many, settings in (("first", 1, {}), ("second", 2, own)):
-        code = SPIDER.format(kind=name.title(), name=name, many=many, settings=settings)
-        (spiders / f"{name}.py").write_text(code, encoding="utf-8")
+    add_spider(make_project(folder), "")
+    code = SPIDERS.replace("FOLDER", str(folder))
+    (folder / "shop" / "spiders.py").write_text(code, encoding="utf-8")
     done = start_scrapy("crawl", "second", cwd=folder)
     assert "State: 2 pages" in done.stderr, done.stderr
     assert (folder / "the site.sqlite").is_file()

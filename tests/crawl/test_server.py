@@ -73,12 +73,6 @@ def test_pages_are_forgotten_beside_the_judging(news: Site, crawl: Crawl, url: s
     assert second.count("state/pages") == 6 - second.count("expired") == 2
 
 
-def test_without_asyncio_it_is_said_what_to_do(news: Site, crawl: Crawl, url: str) -> None:
-    said = crawl(NEWS, NEARDUP_STORE=url, reactor="select")
-    assert "asyncio reactor" in said.log
-    assert "response_received_count" not in said.stats
-
-
 def test_waiting_is_for_servers() -> None:
     with pytest.raises(SettingsError, match="NEARDUP_ON_STORE_ERROR"):
         crawl_items(NEARDUP_STORE="memory:", NEARDUP_ON_STORE_ERROR="wait")

@@ -1,4 +1,4 @@
-"""A crawl that does not begin, or does not end as it should; its stats; what the add-on adds."""
+"""A crawl that does not begin, or does not end as it should; its stats."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ import pytest
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DropItem
-from scrapy.settings import Settings
 from scrapy.statscollectors import StatsCollector
 
 from scrapy_neardup import Addon, NearDupPipeline
 from scrapy_neardup.crawl import session, stats
-from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware
-from scrapy_neardup.crawl.turns import AsyncPageReader
+from scrapy_neardup.crawl.page_reader import AsyncPageReader
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.lock import is_held
@@ -28,13 +26,6 @@ from tests.crawl import engineless
 from tests.crawl.engineless import article, crawl
 
 FAILURES = [ValueError("no"), StoreError("no"), FileNotFoundError("no")]
-
-
-def test_the_add_on_adds_its_components() -> None:
-    settings = Settings()
-    Addon().update_settings(settings)
-    assert dict(settings["ITEM_PIPELINES"])[NearDupPipeline] == 300
-    assert dict(settings["SPIDER_MIDDLEWARES"])[NearDupSpiderMiddleware] == -1_000_000
 
 
 def test_add_on_and_pipeline_in_each_others_place_are_refused() -> None:

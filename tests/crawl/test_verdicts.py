@@ -15,7 +15,6 @@ from scrapy_neardup import NearDupPipeline
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.settings import Config
-from tests.build import set_extractor
 from tests.cli import run as run_command
 from tests.crawl.engineless import Result, article, crawl_items
 from tests.crawl.pages import article as read_article
@@ -141,33 +140,9 @@ def test_short_items_are_known_by_their_own_content_where_they_have_a_url(state:
         assert crawl_items(*nameless, NEARDUP_STORE=state).items == nameless
 
 
-# Settings that change between crawls, and pages that expire
+# Methods for memory alone, and pages that expire
 
 NEWS = [article(1), article(2), article(2, 1)]
-
-
-def test_a_line_says_that_a_threshold_was_changed(state: str, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
-    assert crawl_items(*NEWS, NEARDUP_STORE=state).items == NEWS[:2]
-    assert "now decides by" not in caplog.text
-    changed: dict[str, Any] = {
-        "NEARDUP_PARAMETERS": {"base": 0.6, "certain": 1},
-        "NEARDUP_POLICY": {"excerpt": "drop"},
-    }
-    second = crawl_items(*NEWS, NEARDUP_STORE=state, **changed)
-    assert (second.items, second.count("unchanged"), second.count("duplicate")) == ([], 2, 1)
-    line = "state now decides by certain = 1, base = 0.6, NEARDUP_POLICY excerpt = drop; before by 0.76, 0.52, tag."
-    assert line in caplog.text
-
-
-def test_another_version_that_reads_alike_is_warned_of_once(state: str, caplog: pytest.LogCaptureFixture) -> None:
-    crawl_items(*NEWS, NEARDUP_STORE=state)
-    set_extractor(state, "visible prose and trafilatura 1.9 fast")
-    for _ in range(2):
-        found = crawl_items(*NEWS, NEARDUP_STORE=state)
-        assert (found.items, found.count("unchanged")) == ([], 2)
-    assert caplog.text.count("the extractor was visible prose and trafilatura 1.9 fast and is visible prose and") == 1
-    assert caplog.text.count("Both read the test samples alike, so the state is used.") == 1
 
 
 def test_a_method_for_memory_alone_stops_the_crawl_and_leaves_no_state(tmp_path: Path, state: str) -> None:

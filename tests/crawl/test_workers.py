@@ -14,16 +14,15 @@ from typing import Any
 
 import pytest
 
-from tests.crawl.conftest import ADDONS, ROOT, Crawl, Site
+from tests.crawl.conftest import ADDONS, ROOT, SLUGS, Crawl, Site
 from tests.crawl.engineless import Result
-from tests.crawl.pages import html
+from tests.crawl.pages import html, with_items
 from tests.processes import MARK, processes
 
 #: Pages come one after the other, so always in one order; several may be on their way through the pipelines.
 IN_ORDER = {"CONCURRENT_REQUESTS": 1, "NEARDUP_STORE": "memory:", "NEARDUP_SECRET": "one for all these crawls"}
 PATIENT = {"ITEM_PIPELINES": {"tests.crawl.project.Patient": 10}}
 SLOW = "tests.crawl.project.slow_extractor"
-SLUGS = ["bridge-zh", "goats-en", "honey-zh", "kelp-en", "metro-zh", "snow-zh", "tea-zh", "tram-en"]
 
 
 def takes(seconds: float, slug: str, extra: str = "") -> str:
@@ -62,16 +61,21 @@ def counts(result: Result) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(("reactor", "extractor"), [("select", SLOW), ("none", "")])
+@pytest.mark.parametrize(("reactor", "extractor"), [("asyncio", SLOW), ("none", "")])
 def test_verdicts_are_those_without_workers(village: Site, crawl: Crawl, reactor: str, extractor: str) -> None:
     """Of one item a page, of items with their own HTML, and of items that share their page."""
     for number in range(3):
+        path = f"/articles/{number}"
         articles = [takes(0.1, one) + takes(0, one, "转载。") for one in SLUGS[:4]]
-        village.content[f"/articles/{number}"] = "<hr>".join(articles)
-    village.content |= {f"/images/{copy}": village.content[f"/{copy}/{SLUGS[0]}"] for copy in "ab"}
+        items = [{"url": f"{village.base}{path}/{place}", "html": own} for place, own in enumerate(articles)]
+        village.content[path] = with_items("<hr>".join(articles), [*items, {"n": 1}, {"n": 2}])
+    for copy in "ab":
+        url = f"{village.base}/images/{copy}"
+        page = str(village.content[f"/{copy}/{SLUGS[0]}"])
+        village.content[f"/images/{copy}"] = with_items(page, ({"name": name, "url": url} for name in range(3)))
     paths = [*PATHS[:6], "/articles/0", "/images/a", "/articles/1", *PATHS[6:], "/articles/2", "/images/b"]
     settings: dict[str, Any] = {**IN_ORDER, **PATIENT, "NEARDUP_EXTRACTOR": extractor, "DROP_DUPLICATES": False}
-    settings |= {"spider": "VariedSpider", "reactor": reactor}
+    settings |= {"in_order": True, "reactor": reactor}
     without, with_two = (crawl(paths, NEARDUP_WORKERS=many, **settings) for many in (0, 2))
     assert without.stats["arrived"] == with_two.stats["arrived"]
     own = [4 + 2 for number in range(3)]
@@ -82,39 +86,30 @@ def test_verdicts_are_those_without_workers(village: Site, crawl: Crawl, reactor
     assert "neardup/workers/replaced" not in with_two.stats
 
 
-@pytest.mark.parametrize(("reactor", "at_start"), [("asyncio", True), ("select", False)])
-def test_a_spider_of_large_items_waits(site: Site, crawl: Crawl, at_start: bool, reactor: str) -> None:
+@pytest.mark.parametrize("at_start", [True, False])
+def test_a_spider_of_large_items_waits(site: Site, crawl: Crawl, at_start: bool) -> None:
     """Scrapy counts neither items of ``start()`` nor what items bring; 25 of these are 5 MB."""
     site.content["/small"] = "<p>"
     settings: dict[str, Any] = {"NEARDUP_STORE": "memory:", "NEARDUP_EXTRACTOR": SLOW, "NEARDUP_WORKERS": 2}
     settings |= {"ITEM_PIPELINES": {"tests.crawl.project.Held": 10}, "CONCURRENT_REQUESTS": 4}
-    result = crawl(["/small"], spider="LargeItemsSpider", count=120, at_start=at_start, reactor=reactor, **settings)
+    result = crawl(["/small"], spider="LargeItemsSpider", count=120, at_start=at_start, **settings)
     assert len(result.items) == 120
     assert result.stats["neardup/pages"] == 120
     assert 25 <= result.stats["held"] < 60
 
 
-def test_a_page_that_takes_long_is_overtaken_and_one_that_takes_too_long_is_ended(site: Site, crawl: Crawl) -> None:
-    site.content |= {f"/{slug}": takes(0, slug) for slug in SLUGS}
-    site.content |= {"/long": takes(3, "chess-en"), "/endless": takes(60, "cheese-en")}
-    paths = [f"/{slug}" for slug in SLUGS]
-    paths[3:3] = ["/long", "/endless"]
+def test_a_page_that_takes_too_long_is_overtaken_and_one_whose_process_dies_is_read_by_the_next_one(
+    site: Site, crawl: Crawl, tmp_path: Path
+) -> None:
+    site.content |= {f"/{slug}": takes(0, slug) for slug in SLUGS} | {"/endless": takes(60, "cheese-en")}
+    site.content["/tea-zh"] = f"<!-- dies {tmp_path}/tea -->{html('tea-zh')}"
+    paths = [f"/{one}" for one in (*SLUGS[:3], "endless", *SLUGS[3:])]
     settings: dict[str, Any] = {"NEARDUP_EXTRACTOR": SLOW, "NEARDUP_MAX_SECONDS": 1.5, **IN_ORDER}
     result = crawl(paths, NEARDUP_WORKERS=3, **settings)
     assert sorted(result.paths) == sorted(paths)
-    assert result.paths[-1] == "/endless"
-    assert result.paths.index("/long") > 5, "others need not wait for it"
-    assert (result.count("unjudged/too_slow"), result.count("workers/replaced"), result.count("unique")) == (1, 1, 9)
-    assert result.log.count("A worker that reads pages was ended because a page took more than 6 s") == 1
-
-
-def test_a_page_whose_process_dies_is_read_by_the_next_one(site: Site, crawl: Crawl, tmp_path: Path) -> None:
-    site.content |= {f"/{slug}": f"<!-- dies {tmp_path}/{slug} -->{html(slug)}" for slug in SLUGS[:2]}
-    site.content |= {f"/{slug}": html(slug) for slug in SLUGS[2:]}
-    result = crawl([f"/{slug}" for slug in SLUGS], NEARDUP_EXTRACTOR=SLOW, NEARDUP_WORKERS=1, **IN_ORDER, **PATIENT)
-    assert result.paths == [f"/{slug}" for slug in SLUGS]
-    assert (result.count("unique"), result.count("workers/replaced")) == (8, 2)
-    assert result.log.count("A worker that reads pages died. Another one replaces it") == 1
+    assert result.paths[-1] == "/endless", "others need not wait for it"
+    assert (result.count("unjudged/too_slow"), result.count("workers/replaced"), result.count("unique")) == (1, 2, 8)
+    assert result.log.count("A worker that reads pages ") == 1
 
 
 SCRIPT = """

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
-from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -15,7 +13,7 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.server.claims import PageLost
 from tests.judge.test_shared import Crawler, Opening, nobody_is_on_the_way, page
-from tests.server.redis_cluster import Cluster, caught_up, hears_again, lose_what_comes, until
+from tests.server.redis_cluster import Cluster, caught_up, hears_again, lose_what_comes
 from tests.server.redis_server import as_redis_does, running
 
 pytestmark = pytest.mark.slow
@@ -61,13 +59,6 @@ def ended(crawlers: tuple[Crawler, ...]) -> None:
 
 def replica_takes_over(cluster: Cluster, state: str) -> None:
     cluster.replica_takes_over(state)
-
-
-def killed(cluster: Cluster, state: str) -> None:
-    """Its master, without a warning; the replica takes over."""
-    other = cluster.replica(state)
-    cluster.master(state).stop()
-    until(lambda: cluster.master(state) is other, "the replica is the master")
 
 
 def slot_moves(cluster: Cluster, state: str) -> None:
@@ -177,63 +168,3 @@ async def test_a_crawl_waits_for_a_server_that_lacks_replicas(monkeypatch: pytes
             server.client.config_set("min-replicas-to-write", 0)
             assert (await waiting).kind is Kind.UNIQUE
             assert told == ["gone", "back"]
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize("seed", range(3))
-async def test_crawls_come_through_whatever_happens_to_the_nodes(cluster: Cluster, seed: int) -> None:
-    """Nodes are killed at any moment: each article is delivered, and known in the end; hardly one twice."""
-    chance, told, families = random.Random(seed), Told(), 40
-    opening = Opening(cluster, told)
-    delivered: Counter[int] = Counter()
-
-    async def crawl(crawler: Crawler, name: str, family: int) -> None:
-        ruling = await crawler.judged(page(name, family), wait=120)
-        if ruling.reservation is not None:
-            await asyncio.sleep(chance.random() * 0.05)
-            crawler.crawl.commit(ruling.reservation, sealed=False)
-            delivered[family] += 1
-
-    async def kills(is_over: asyncio.Event) -> None:
-        while not is_over.is_set():
-            await asyncio.sleep(1 + 2 * chance.random())
-            what = chance.choice(["kill", "kill", "failover", "move"])
-            if what == "kill":
-                await asyncio.to_thread(killed, cluster, opening.state)
-            elif what == "failover":
-                await asyncio.to_thread(cluster.replica_takes_over, opening.state)
-            else:
-                await asyncio.to_thread(slot_moves, cluster, opening.state)
-            await asyncio.to_thread(cluster.mended)
-
-    async def upkeep(crawler: Crawler, is_over: asyncio.Event) -> None:
-        while not is_over.is_set():
-            await asyncio.sleep(0.5)
-            with suppress(StoreError):
-                await crawler.crawl.catch_up()
-
-    async with opening() as one, opening() as two, opening() as three:
-        crawlers, is_over = (one, two, three), asyncio.Event()
-        tasks = [
-            asyncio.ensure_future(kills(is_over)),
-            *(asyncio.ensure_future(upkeep(c, is_over)) for c in crawlers),
-        ]
-        for turn in range(40):
-            some = [chance.randrange(families) for _ in range(24)]
-            some = list(range(families)) if turn == 39 else some
-            await asyncio.gather(
-                *(crawl(chance.choice(crawlers), f"t{turn}n{at}", family) for at, family in enumerate(some))
-            )
-            await asyncio.sleep(0.3)
-        is_over.set()
-        await asyncio.gather(*tasks)
-        for crawler in crawlers:
-            await crawler.crawl.finish()
-            assert crawler.errors == []
-            await crawler.crawl.catch_up()
-        known = {record.url for record in one.store.records() if record.is_original}
-        assert set(delivered) == set(range(families))
-        assert delivered.total() < 1.5 * families
-        assert len(known) >= families
-        ended(crawlers)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -28,16 +25,7 @@ from scrapy_neardup.state.urls import parse_url
 from tests.build import story
 from tests.server.redis_server import Server
 
-ARTICLES = 40
 METHOD = make_method("cascade", {})
-SCRIPT = """\
-import json, sys
-from scrapy_neardup import Deduplicator
-with Deduplicator(sys.argv[1]) as seen:
-    for line in sys.stdin:
-        if not seen.check(**json.loads(line)).is_copy:
-            print(line, end="", flush=True)
-"""
 
 
 def article(family: int, host: str) -> dict[str, Any]:
@@ -64,35 +52,6 @@ def opened(url: str, wait: float = 10.0) -> Iterator[JudgeNow]:
             yield judge
     finally:
         store.close()
-
-
-@pytest.mark.slow
-def test_two_scripts_at_once_keep_every_article_once(url: str, redis_server: Server) -> None:
-    """Once both hold a lease, they are given one article after the other, at the same moment."""
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", SCRIPT, url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
-        )
-        for _ in "ab"
-    ]
-    while len(redis_server.client.keys(f"{{neardup:{url.rpartition('=')[2]}}}L*")) < 2:
-        assert [process.poll() for process in running] == [None, None]
-        time.sleep(0.01)
-    for number in range(ARTICLES):
-        for process, host in zip(running, "ab", strict=True):
-            assert process.stdin is not None
-            process.stdin.write(json.dumps(article(number, host)) + "\n")
-            process.stdin.flush()
-        time.sleep(0.02)
-    told = [process.communicate(timeout=100)[0] for process in running]
-    assert [process.returncode for process in running] == [0, 0]
-    kept = [json.loads(line)["url"].rpartition("/")[2] for out in told for line in out.splitlines()]
-    assert sorted(kept) == sorted(map(str, range(ARTICLES)))
-    store = open_store(url, None)
-    assert store.pages == 2 * ARTICLES
-    assert check(store).sound
-    assert list(store.rows(b"j")) == []
-    close_store(store)
 
 
 def test_a_page_waits_for_what_another_is_about_to_say_of_a_copy(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,23 +88,24 @@ def test_a_page_waits_for_what_another_is_about_to_say_of_a_copy(url: str, monke
         slow.join()
 
 
-def test_where_a_loop_is_running_it_does_as_well(url: str) -> None:
-    async def cell() -> list[str]:
-        with Deduplicator(url) as seen:
-            return [seen.check(**article(1, host)).headline for host in "aba"]
-
-    assert asyncio.run(cell()) == ["unique", "duplicate (near)", "unchanged"]
-
-
 def test_two_of_one_process_share_a_state_and_one_that_only_looks_leaves_no_trace(url: str) -> None:
-    with Deduplicator(url) as one, Deduplicator(url) as other:
-        assert one.check(**article(1, "a"), remember=False).headline == "unique"
-        assert one.check(**article(1, "a")).headline == "unique"
-        assert other.check(**article(1, "b"), remember=False).headline == "duplicate (near)"
-        html = f"<html><body><article><p>{article(1, 'c')['text']}</p></article></body></html>"
-        assert other.check(url="http://c.example/1", html=html).is_copy
+    """Also where a loop is running."""
+
+    async def cell() -> None:
+        with Deduplicator(url) as one, Deduplicator(url) as other:
+            assert one.check(**article(1, "a"), remember=False).headline == "unique"
+            assert [one.check(**article(1, host)).headline for host in "aba"] == [
+                *("unique", "duplicate (near)", "unchanged")
+            ]
+            assert other.check(**article(1, "c"), remember=False).headline == "duplicate (near)"
+            html = f"<html><body><article><p>{article(1, 'c')['text']}</p></article></body></html>"
+            assert other.check(url="http://c.example/1", html=html).is_copy
+
+    asyncio.run(cell())
     store = open_store(url, None)
-    assert store.pages == 2
+    assert store.pages == 3
+    assert check(store).sound
+    assert list(store.rows(b"j")) == []
     close_store(store)
 
 

@@ -81,7 +81,6 @@ FORM = """{maker}日前向市场监督管理部门备案了召回计划，决定
 COMMON_CHARACTERS = (
     "的一是在不了有和人这中大为上个国我以要他时来用们生到作地于出就分对成会可主发年动同工也能下过子说产种面"
 )
-_HAN = re.compile("[\u4e00-\u9fff]")
 _UNITS = re.compile("[\u4e00-\u9fff]|[A-Za-z]+")
 
 
@@ -116,15 +115,6 @@ def common_keys(one: Page, other: Page, **parameters: Any) -> frozenset[int]:
 def exact_jaccard(one: str, other: str) -> float:
     a, b = (set(shingles(letters(normalize(text)), DEFAULTS.shingle).tolist()) for text in (one, other))
     return len(a & b) / len(a | b)
-
-
-def edited(text: str, share: float, seed: int) -> str:
-    """The text with that share of its Chinese characters replaced by other common ones, here and there."""
-    dice, chars = random.Random(seed), list(text)
-    places = [place for place, char in enumerate(chars) if _HAN.match(char)]
-    for place in dice.sample(places, round(share * len(places))):
-        chars[place] = dice.choice(COMMON_CHARACTERS.replace(chars[place], ""))
-    return "".join(chars)
 
 
 def respelled(text: str, share: float, seed: int) -> str:

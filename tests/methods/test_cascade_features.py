@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,23 +11,20 @@ from scrapy_neardup.methods.cascade.features import Features, compare
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.rules import score as weighted
 from scrapy_neardup.methods.cascade.sketch import Numbers, Sketch
-from scrapy_neardup.model import Comparison, Explanation, Fingerprint, Likeness, Page
+from scrapy_neardup.model import Fingerprint, Likeness
 from scrapy_neardup.text.normalize import normalize
 from scrapy_neardup.text.tokens import words
 from tests.methods.cascade_pages import (
     BELL,
     DEFAULTS,
     FERRY,
-    LIGHTHOUSE,
     MILL,
     NONE,
     SECOND_FERRY,
-    TITLE,
     explained,
     judged,
     page,
     replaced,
-    respelled,
     scattered,
     unpacked,
     values,
@@ -95,25 +90,6 @@ def test_numbers_that_differ_weigh_less_in_a_longer_text() -> None:
             assert features(new, old).numbers == features(old, new).numbers == pytest.approx(expected)
             same = replace(old, numbers=new.numbers)
             assert score(new, old) - score(new, same) == pytest.approx(-DEFAULTS.by_numbers * expected)
-
-
-def test_the_share_of_sentences_is_without_those_under_common_keys() -> None:
-    for one, other, common, expected in [
-        ({1, 2}, {1, 2}, (), 1.0),
-        ({1, 2}, {1}, (), 1.0),
-        ({1, 2}, {1, 3}, (), 0.5),
-        ({1, 2, 3}, {1, 4, 5, 6}, (), 1 / 3),
-        ({1, 2}, {3}, (), 0.0),
-        ({1}, set(), (), 0.0),
-        ({1, 2}, {1, 2}, (1,), 1.0),
-        ({1, 2}, {1, 3}, (1,), 0.0),
-        ({1, 2}, {1, 3}, (2**40 + 1,), 0.0),
-        ({1}, {1}, (1,), 0.0),
-        ({1}, {1}, (7,), 1.0),
-    ]:
-        new, old = replace(ONE, sentences=frozenset(one)), replace(OTHER, sentences=frozenset(other))
-        for there, back in ((new, old), (old, new)):
-            assert features(there, back, common=frozenset(common)).sentences == pytest.approx(expected)
 
 
 def test_titles_are_compared_by_words_or_as_a_whole() -> None:
@@ -182,17 +158,6 @@ def test_a_title_word_that_stands_in_one_text_alone_asks_for_more_similarity() -
 # The rule that decides
 
 
-def test_an_opening_is_alike_if_a_sentence_of_it_stands_anywhere_in_the_other_page() -> None:
-    for one, other, alike in [
-        ((1, 2, 3, 4, 5, 6), (9, 8, 6), True),
-        ((1, 2, 3, 4, 5, 6), (9, 8, 7, 1), True),
-        ((1, 2, 3, 4, 5, 6), (9, 8, 7, 4, 5), False),
-        ((), (), False),
-    ]:
-        new, old = (replace(ONE, order=some, ends=frozenset(some)) for some in (one, other))
-        assert new.opens_like(old) is old.opens_like(new) is alike
-
-
 def test_background_under_another_title_and_opening_makes_a_follow_up_on_the_same_site() -> None:
     """Between sites the same is a copy with another beginning."""
     text = f"{FERRY}\n{SECOND_FERRY}"
@@ -231,71 +196,25 @@ def test_texts_are_short_below_so_many_shingles() -> None:
 
 # Explanations
 
-#: Each decision by words of its sentence, with what it says of the comparison.
-DECISIONS: dict[str, Callable[[Explanation, Comparison], bool]] = {
-    "are identical": lambda e, c: c.likeness is Likeness.IDENTICAL and c.certain,
-    "with the same numbers": lambda e, c: c.duplicate and c.certain and values(e)["length"] < DEFAULTS.short,
-    "their titles differ": lambda e, c: not c.duplicate and values(e)["length"] < DEFAULTS.short,
-    "Here the numbers differ": lambda e, c: not c.duplicate and values(e)["length"] < DEFAULTS.short,
-    "a title word is missing": lambda e, c: not c.duplicate and values(e)["gone"] > 0,
-    "the sentences differ": lambda e, c: not c.duplicate and values(e)["length"] < DEFAULTS.short,
-    "of the whole texts": lambda e, c: not c.duplicate and values(e)["whole"] < DEFAULTS.least,
-    "reaches 0.52": lambda e, c: c.duplicate and e.score >= e.needed,
-    "two notices": lambda e, c: not c.duplicate and values(e)["gone"] == 1.0,
-    "the openings differ": lambda e, c: not c.duplicate and values(e)["similarity"] < DEFAULTS.certain,
-    "two things": lambda e, c: not c.duplicate and values(e)["other_name"] == 1.0,
-    "The earlier page contains": lambda e, c: not (c.duplicate or c.certain or c.same_site),
-    "is below 0.52": lambda e, c: not c.duplicate and e.score < e.needed,
-}
-
-
-def fits(told: Explanation, found: Comparison) -> str:
-    """The decision of an explanation that is right in itself, and says what the comparison says."""
-    by_name = {feature.name: feature.weight for feature in told.features}
-    assert {name: weight for name, weight in by_name.items() if weight} == pytest.approx(WEIGHTS)
-    assert all(feature.meaning for feature in told.features)
-    assert told.score == pytest.approx(sum(feature.value * feature.weight for feature in told.features))
-    assert told.needed == DEFAULTS.base
-    assert all(0.0 <= feature.value <= 1.0 for feature in told.features if feature.name != "length")
-    if found.likeness is not Likeness.IDENTICAL:
-        shown = values(told)
-        assert (found.similarity, found.containment) == (shown["similarity"], shown["containment"])
-    (decision,) = (words for words in DECISIONS if words in told.decision)
-    assert DECISIONS[decision](told, found), told
-    return decision
-
-
-def some_word(text: str) -> str:
-    """One that says what this text is about, and not another one."""
-    return max(words(normalize(text)), key=lambda word: (len(word), word))
-
-
-def some_pages(seed: int) -> tuple[Page, Page]:
-    """Two pages; one is made of the other, more or less."""
-    dice = random.Random(seed)
-    text, other = dice.sample([FERRY, BELL, MILL, SECOND_FERRY, LIGHTHOUSE], 2)
-    if dice.random() < 0.25:
-        text = text.split("\n")[dice.randrange(4)]
-    new = dice.choice(
-        [
-            text,
-            respelled(text, dice.choice([0.01, 0.03, 0.06, 0.1]), seed),
-            respelled(text, dice.choice([0.03, 0.06, 0.1]), seed),
-            f"{text}\n{other[: dice.choice([8, 30, 200])]}",
-            "\n".join([*text.split("\n")[1:], *other.split("\n")[: dice.randrange(4)]]) or other,
-        ]
-    )
-    titles = dice.sample([TITLE, "渡口 第 3 期", "渡口 第 4 期", "", "An old mill", *map(some_word, (text, new))], 2)
-    sites = [dice.choice(["", "a.example", "b.example"]) for _ in range(2)]
-    return page(new, dice.choice(titles), site=sites[0]), page(text, titles[0], site=sites[1])
-
 
 def test_an_explanation_fits_the_verdict() -> None:
-    one, other = page(HALF), page(FERRY)
-    assert "of the whole texts" in fits(explained(one, other), judged(one, other))
-
-
-@pytest.mark.slow
-def test_every_decision_is_met_and_fits_the_verdict() -> None:
-    pairs = [some_pages(seed) for seed in range(250)]
-    assert {fits(explained(one, other), judged(one, other)) for one, other in pairs} == set(DECISIONS)
+    text = SECOND_FERRY.split("\n")[0]
+    for new, old, decision in [
+        (page(FERRY), page(FERRY, "渡口"), "are identical"),
+        (page(f"{text}\n编辑：小周"), page(text), "with the same numbers"),
+        (page(text, "果农高兴"), page(text, "木匠造船"), "their titles differ"),
+        (page(f"{text}共3人。"), page(f"{text}共5人。"), "Here the numbers differ"),
+        (page(text), page(text.replace("孩子", "老人")), "the sentences differ"),
+        (page(HALF), page(FERRY), "of the whole texts"),
+        (page(scattered(FERRY, 0.9, 1)), page(FERRY), "reaches 0.52"),
+        (page(scattered(FERRY, 0.55, 1), "渡口", site="a"), page(FERRY, "开航", site="a"), "is below 0.52"),
+    ]:
+        told, found = explained(new, old), judged(new, old)
+        assert decision in told.decision, told
+        assert {one.name: one.weight for one in told.features if one.weight} == pytest.approx(WEIGHTS)
+        assert all(one.meaning for one in told.features)
+        assert told.needed == DEFAULTS.base
+        assert (told.score >= told.needed) is found.duplicate or "0.52" not in decision
+        if found.likeness is not Likeness.IDENTICAL:
+            assert (found.similarity, found.containment) == (values(told)["similarity"], values(told)["containment"])
+        assert found.duplicate is (decision in ("are identical", "with the same numbers", "reaches 0.52"))

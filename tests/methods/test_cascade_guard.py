@@ -277,13 +277,6 @@ NOTICES = [
 ]
 
 
-def test_much_boilerplate_does_not_spoil_the_estimate_where_it_was_known_before() -> None:
-    for seed in range(40):
-        lines, half = strange_lines(random.Random(seed), 90, 20), replaced(SECOND_FERRY, BELL, 1, seed)
-        found = compared(page(with_lines(half, lines)), page(with_lines(SECOND_FERRY, lines)), marks(*lines))
-        assert found.similarity == pytest.approx(judged(page(half), page(SECOND_FERRY)).similarity, abs=0.05), seed
-
-
 def test_a_bare_copy_of_a_short_report_on_a_site_with_a_long_menu_is_found() -> None:
     menu = [f"{one}{other}" for one in MENU for other in MENU]
     report, known = "。\n".join(FERRY.split("。")[:6]), marks(*menu, *BOILERPLATE)

@@ -55,14 +55,3 @@ def test_other_articles_are_refused_unless_they_are_read_from_html_or_cut_short(
     assert may_be_alike(read, plain)
     made, old = Cascade().fingerprint(page(FERRY, "渡口")), Cascade().fingerprint(page(BELL)).sketch
     assert all(Cascade().may_be_alike(made, old[:size]) for size in range(len(old)))
-
-
-def test_copies_excerpts_and_one_title_are_compared() -> None:
-    for new, old in [
-        (page(FERRY), page(FERRY)),
-        (page(FERRY, "渡口"), page(BELL, "渡口")),
-        (page(FERRY), page(f"{FERRY}\n{BELL}\n{MILL}\n{SECOND_FERRY}", "铜钟又响了")),
-        (page(FERRY), page(FERRY.replace("渡船", "货轮"), "铜钟又响了")),
-        (page(f"{FERRY}\n{BELL}\n{SECOND_FERRY}\n{MILL}"), page(BELL, "铜钟又响了")),
-    ]:
-        assert may_be_alike(new, old)

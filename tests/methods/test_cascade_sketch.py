@@ -8,7 +8,6 @@ from typing import Any
 
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.methods.cascade.method import Cascade
-from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Article, Lines, Numbers, Sketch
 from scrapy_neardup.text.normalize import letters, normalize
 from tests.methods.cascade_pages import FERRY, LIGHTHOUSE, MILL, page, unpacked
@@ -78,12 +77,6 @@ def test_only_a_page_from_html_has_lines_and_an_article_that_is_a_part_of_it() -
         found = sketch(FERRY, main=main, reader=reader)
         assert replace(found, lines=None) == article, reader
         assert found.lines is not None, reader
-
-
-def test_the_size_follows_the_parameters() -> None:
-    more = CascadeParameters(bins=1024, bits=4)
-    usual, large = (len(Cascade(some).fingerprint(page(FERRY)).sketch) for some in (CascadeParameters(), more))
-    assert large - usual == (1024 * 4 - 512 * 2) // 8
 
 
 def many(count: int) -> list[str]:

@@ -115,11 +115,8 @@ def test_a_credible_main_text_is_long_and_half_of_the_text() -> None:
         assert found.page.main == "a" * own * credible
         assert found.page.reader == ("article" if credible else "prose")
         assert found.page.text == "\n".join(["a" * own, "b" * others]).strip()
-
-
-def test_links_and_frame_do_not_count() -> None:
     around = [link("c" * 500), Block("d" * 500, frame=True)]
-    assert read([*around, Block("a" * 60)], "a" * 60).page.reader == "article"
+    assert read([*around, Block("a" * 60)], "a" * 60).page.reader == "article", "links and frame do not count"
     assert read([*around, Block("a" * 60)], "d" * 500).page.reader == "prose"
 
 

@@ -329,6 +329,10 @@ def test_a_title_is_left_without_its_site() -> None:
         ("新渡口开航——走进柳林社区_河湾网", "新渡口开航——走进柳林社区"),
         ("渡口 Ferry 开航 | River News", "渡口 Ferry 开航"),
         ("abc | xyz", "abc"),
+        ("Season 2025 - 2026 opens - The Daybook", "Season 2025 - 2026 opens"),
+        ("Reed 2 - 1 Mill – The Daybook", "Reed 2 - 1 Mill"),
+        ("Fares 2025 - 24 Hours", "Fares 2025"),
+        ("Phone 5 - 9to5", "Phone 5"),
     ]:
         assert article_title(title) == expected
     for title in ["新渡口-老码头", "新渡口——一条河的十一年", "新渡口开航——走进柳林社区", "Ferry: twenty-one boats"]:

@@ -167,6 +167,19 @@ def test_a_worker_that_dies_or_that_somebody_kills_costs_no_page(tmp_path: Path)
 
 
 @slow
+@by_signal
+def test_a_worker_that_is_killed_while_it_starts_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count = f"import os; starts = os.listdir({str(tmp_path)!r}); open({str(tmp_path)!r} + f'/{{len(starts)}}', 'x')"
+    die_twice = f"{count}\nif len(starts) < 2: os.kill(os.getpid(), 9)"
+    monkeypatch.setattr(pool_module, "_PROGRAM", f"{die_twice}\n{pool_module._PROGRAM}")
+    with opened(reading()) as pool:
+        assert reader_of(pool, "calm") in pool.process_ids
+    assert len([*tmp_path.iterdir()]) == 3
+
+
+@slow
 def test_a_page_that_takes_too_long_holds_up_no_other_page(tmp_path: Path) -> None:
     with opened(reading(seconds=2), 2) as pool:
         for future in [pool.submit(raw("pause")) for _ in range(2)]:
@@ -321,7 +334,7 @@ class IdlePool:
         self.is_idle = is_idle
         self.pages: list[tuple[PageContent, Future[Any]]] = []
 
-    def submit(self, content: PageContent, on_start: Callable[[], None] = lambda: None) -> Future[Any]:
+    def submit(self, content: PageContent) -> Future[Any]:
         self.pages.append((content, Future()))
         if not self.is_idle:
             self.answer_all()

@@ -44,7 +44,7 @@ class Cascade(Method):
     """
 
     name: ClassVar[str] = "cascade"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     parameters_type: ClassVar[type[Parameters]] = CascadeParameters
     parameters: CascadeParameters
     variant_below: ClassVar[float] = 0.9
@@ -79,7 +79,7 @@ class Cascade(Method):
             ),
             of_all.minwise,
             # In a short page every word counts.
-            self._all_sentences(found) if of_all.shingles < p.short else _low_halves(of_all.longest[:MAX_SENTENCES]),
+            self._all_sentences(found) if of_all.shingles < p.short else of_all.longest[:MAX_SENTENCES],
             Numbers.encode(core.own, of_core, of_all.shingles),
             title.encode(),
             of_core.ends,
@@ -87,10 +87,14 @@ class Cascade(Method):
             Article.encode(of_core) if is_partial else b"",
         )
         about = normalize(" ".join((*page.keywords, page.description)), simplified=p.simplified)
-        keys = self._core_key("title", found.title_core) + self._core_key("about", core_words(about, CORE_WORDS))
+        cores = ("title", found.title_core), ("about", core_words(about, CORE_WORDS))
+        # A single word says too little.
+        keys = [hashes.place(f"{family} {' '.join(sorted(core))}") for family, core in cores if len(core) > 1]
         # The text around the article may have the smallest hashes, and differs from site to site. But the article
         # may have been found differently too, so both give keys.
-        keys += of_core.longest[: p.sentence_keys] + of_core.keys + (of_all.keys if is_partial else [])
+        keys += of_core.longest[: p.sentence_keys] + of_core.keys
+        if is_partial:
+            keys += of_all.keys
         return Fingerprint(
             tuple(dict.fromkeys(keys)),
             packed,
@@ -104,14 +108,10 @@ class Cascade(Method):
             len(found.quotes),
         )
 
-    def _all_sentences(self, found: Views) -> frozenset[int]:
+    def _all_sentences(self, found: Views) -> list[int]:
         """Return all judged sentences; all quoted text counts as one, as equal answers to two messages differ."""
         quotes = [self.hashes.short(found.quotes)] if found.quotes else []
-        return frozenset([*quotes, *found.all.own.line_hashes().tolist()][:255])
-
-    def _core_key(self, family: str, core: list[str]) -> list[int]:
-        """Return the key of the core words; a single word says too little."""
-        return [self.hashes.place(f"{family} {' '.join(sorted(core))}")] if len(core) > 1 else []
+        return [*quotes, *found.all.own.line_hashes().tolist()][:255]
 
     def may_be_alike(self, new: Fingerprint, old: bytes) -> bool:
         return self._bound.may_be_alike(_unpack_cached(new.sketch, self._minwise), new.whole, old)
@@ -170,8 +170,3 @@ class Cascade(Method):
 @lru_cache(maxsize=1)
 def _unpack_cached(packed: bytes, minwise: int) -> Sketch:
     return Sketch.unpack(packed, minwise)
-
-
-def _low_halves(found: list[int]) -> set[int]:
-    """Return the lower 32 bits of each hash, by which sentences are compared."""
-    return {one & 0xFFFFFFFF for one in found}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Sequence, Set
+from collections.abc import Set
 from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -83,11 +83,14 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     own, quotes = _split_page(page)
     whole = segment(own, hashes, simplified=p.simplified)
     of_title = title_parts(page.title)
-    spelt = {part: _normalize(part, p) for part in of_title}
-    title_letters = {part: letters(one) for part, one in spelt.items()}
-    parts = {_TITLE_PART + title_letters[part]: part for part in of_title}
-    lines = page.headline.split("\n") if page.headline else []
-    titles = [*parts, *(_TITLE_PART + letters(_normalize(line, p)) for line in lines if line)]
+    spelt, title_letters, parts = dict[str, str](), dict[str, str](), dict[str, str]()
+    for part in of_title:
+        spelt[part] = one = _normalize(part, p)
+        title_letters[part] = own_letters = letters(one)
+        parts[_TITLE_PART + own_letters] = part
+    titles = [*parts]
+    if page.headline:
+        titles += [_TITLE_PART + letters(_normalize(line, p)) for line in page.headline.split("\n") if line]
     title = title_letters.get(longest_part(of_title), "")
     number = url_number(page.address or page.url) if page.site else ""
     *of_titles, title_hash, site_hash, number_hash = hashes.shorts((*titles, title, page.site, number))
@@ -105,13 +108,9 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     if not page.reader and len(own_parts) > 1:
         # Another part of an item's title may name a product. In HTML it is the name of the site.
         title_words, _ = words_and_core(" ".join(spelt[part] for part in own_parts), CORE_WORDS)
-
-    def view(text: SegmentedText) -> View:
-        own = text.without(boilerplate) if boilerplate else text
-        return View(own, text, text if own is text else text.without(of_site))
-
-    all = view(whole)
-    has_article = page.main and page.reader
+    all = core = _view(whole, boilerplate, of_site)
+    if page.main and page.reader:
+        core = _view(segment(page.main, hashes, simplified=p.simplified), boilerplate, of_site)
     return Views(
         title_hash=title_hash if title else 0,
         site_hash=site_hash if page.site else 0,
@@ -122,18 +121,22 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
         headlines=[line for line in own_titles if line != _TITLE_PART],
         headings=_headings(page, of_title, p, hashes),
         all=all,
-        core=view(segment(page.main, hashes, simplified=p.simplified)) if has_article else all,
+        core=core,
         counted=counted,
         boilerplate=boilerplate,
         quotes=letters(_normalize(quotes, p)) if quotes else "",
     )
 
 
-def _countable(titles: list[int], lines: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+def _view(text: SegmentedText, boilerplate: Set[int], of_site: Set[int]) -> View:
+    own = text.without(boilerplate) if boilerplate else text
+    return View(own, text, text if own is text else text.without(of_site))
+
+
+def _countable(titles: list[int], lines: memoryview) -> npt.NDArray[np.uint32]:
     """Return the hashes of the titles and of the lines of both ends."""
-    if len(lines) > 2 * _ENDS:
-        lines = np.concatenate((lines[:_ENDS], lines[-_ENDS:]))
-    return np.frombuffer(array("I", titles).tobytes() + lines.tobytes(), np.uint32)  # faster than arrays of numpy
+    ends = (lines[:_ENDS], lines[-_ENDS:]) if len(lines) > 2 * _ENDS else (lines,)
+    return np.frombuffer(b"".join((array("I", titles), *ends)), np.uint32)  # faster than arrays of numpy
 
 
 def _headings(page: Page, of_title: list[str], p: CascadeParameters, hashes: Keyed) -> frozenset[int]:
@@ -193,9 +196,9 @@ class TitleWords:
     title has the words of both titles in its text. So a word that the other page lacks tells forms from copies.
     """
 
-    def __init__(self, title: Sequence[str], own: SegmentedText) -> None:
+    def __init__(self, title: list[str], own: SegmentedText) -> None:
         """Take the title's words and the page's own text without its headline, which has them anyway."""
-        self._words = list(title)
+        self._words = title
         self._own = own
 
     def encode(self, most: int = MAX_WORDS) -> bytes:
@@ -279,7 +282,7 @@ class TitleWords:
     def _end_sentences(self) -> list[tuple[int, str, str]]:
         """The first and last sentences, as a sketch keeps their order: hash, sentence and letters of each."""
         own = self._own
-        hashes: list[int] = (own.line_hashes() & 0xFFFF).tolist()
+        hashes = [one & 0xFFFF for one in own.line_hashes().tolist()]
         sentences, lines = own.sentences, own.lines
         if len(hashes) > FIRST + LAST:
             hashes, sentences, lines = ([*some[:FIRST], *some[-LAST:]] for some in (hashes, sentences, lines))

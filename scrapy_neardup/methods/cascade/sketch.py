@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -217,18 +217,21 @@ class Sketch:
 def pack_sketch(
     head: tuple[int, int, int, int, int, int],
     minwise: bytes,
-    sentences: Set[int],
+    sentences: Iterable[int],
     numbers: bytes,
     words: bytes,
     order: bytes,
     lines: bytes,
     article: bytes,
 ) -> bytes:
-    """Pack a sketch; ``head`` is its first six numbers, and the parts in bytes are packed already."""
-    counts = len(sentences), len(numbers) // 2, len(words) // _WORD_BYTES
-    packed = struct.pack(f">{counts[0]}I", *sorted(sentences))
-    order = bytes((len(order) // 2,)) + order
-    return b"".join((HEAD.pack(*head, *counts), minwise, packed, numbers, words, order, lines, article))
+    """Pack a sketch; ``head`` is its first six numbers, and the parts in bytes are packed already.
+
+    Of the hashes of ``sentences`` the lower halves count.
+    """
+    each = sorted({one & 0xFFFFFFFF for one in sentences})
+    head_packed = HEAD.pack(*head, len(each), len(numbers) // 2, len(words) // _WORD_BYTES)
+    packed = struct.pack(f">{len(each)}I", *each)
+    return b"".join((head_packed, minwise, packed, numbers, words, bytes((len(order) // 2,)), order, lines, article))
 
 
 def sketch_form(p: CascadeParameters) -> SketchForm:

@@ -1,0 +1,137 @@
+"""Read the pages of a crawl here or in worker processes, without holding up the loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from time import perf_counter
+from typing import TypeVar
+
+from scrapy_neardup.crawl import stats
+from scrapy_neardup.crawl.notes import Notes
+from scrapy_neardup.errors import NoWorker
+from scrapy_neardup.model import Page
+from scrapy_neardup.page.extraction import Answer, PageContent
+from scrapy_neardup.page.source import PageSource, UnreadPage
+from scrapy_neardup.settings import AUTO, Config
+from scrapy_neardup.workers.pool import WorkerPool
+
+T = TypeVar("T")
+
+#: Seconds that all pages wait for the first of them. More than a worker takes to start and read an ordinary page.
+PATIENCE = 3.0
+#: Seconds of reading before page workers start by default: each takes a second to start, and some 150 MB.
+_START_AFTER = 3.0
+
+
+class AsyncPageReader:
+    """Reads pages in three steps, so that the caller can keep their order: begin, read quickly, read slowly."""
+
+    def __init__(
+        self,
+        source: PageSource,
+        notes: Notes,
+        *,
+        risky_pool: WorkerPool | None,
+        page_pool: WorkerPool | None = None,
+        start_after: float = 0.0,
+    ) -> None:
+        """``risky_pool`` reads pages that may take long, ``page_pool`` all others; without them they are read here.
+
+        ``start_after``: seconds of reading before ``page_pool`` is used.
+        """
+        self._source = source
+        self._notes = notes
+        self._risky_pool = risky_pool
+        self._page_pool = page_pool
+        self._pools = [pool for pool in (page_pool, risky_pool) if pool is not None]
+        self._start_after = start_after
+        self._spent_here = 0.0
+
+    @property
+    def spent(self) -> float:
+        """Seconds of reading, in all processes together."""
+        return self._spent_here + sum(pool.spent for pool in self._pools)
+
+    def begin(self, draft: UnreadPage) -> asyncio.Future[Answer] | None:
+        """Let a worker begin with a page. None if there is none, so the page will be read here."""
+        if self._page_pool is None or self.spent < self._start_after:
+            return None
+        return asyncio.wrap_future(self._page_pool.submit(draft.content))
+
+    async def read_quickly(self, draft: UnreadPage, begun: asyncio.Future[Answer] | None) -> Page | UnreadPage:
+        """The page of a draft; the draft itself if reading takes long. Raises ExtractionError."""
+        if begun is not None:
+            await asyncio.wait([begun], timeout=PATIENCE)
+            if not begun.done():
+                return draft
+        answer = self._take(draft.content, begun)
+        return draft if answer is None else self._source.finish(draft, answer)
+
+    async def read_slowly(self, draft: UnreadPage, begun: asyncio.Future[Answer] | None) -> Page:
+        """The page of a draft that takes long. Raises ExtractionError."""
+        answer: Answer = None
+        if begun is not None and not begun.done():
+            await begun
+            answer = self._take(draft.content, begun)
+        if answer is None and self._risky_pool is not None:
+            self._notes.count(stats.APART)
+            answer = await asyncio.wrap_future(self._risky_pool.submit(draft.content))
+        elif answer is None:
+            answer = self.time(partial(self._source.read_content, draft.content))
+        return self._source.finish(draft, answer)
+
+    def time(self, work: Callable[[], T]) -> T:
+        """Do a part of reading here, and add its seconds to those spent."""
+        started = perf_counter()
+        try:
+            return work()
+        finally:
+            self._spent_here += perf_counter() - started
+
+    def close(self) -> None:
+        """End the workers; pages that they have not read fail as too slow."""
+        for pool in self._pools:
+            pool.close()
+
+    def _take(self, content: PageContent, begun: asyncio.Future[Answer] | None) -> Answer:
+        """The answer of a worker that is done, or of this process; None if that may take long."""
+        if begun is not None:
+            self._report_replaced()
+            answer = begun.result()
+            if not isinstance(answer, NoWorker):
+                return answer
+            self._page_pool = None
+            self._notes.warn_once(
+                "workers",
+                "NEARDUP_WORKERS is off from here on, because %s. If other processes cannot import "
+                "NEARDUP_EXTRACTOR, move it to a module that they can import.",
+                str(answer).rstrip("."),
+            )
+        return self.time(partial(self._source.read_quickly, content))
+
+    def _report_replaced(self) -> None:
+        pool = self._page_pool
+        if pool is not None and pool.replaced:
+            self._notes.stats.set_value(stats.REPLACED, pool.replaced)
+            self._notes.warn_once(
+                "replaced", "A worker that reads pages %s. Another one replaces it.", pool.why_replaced
+            )
+
+
+def make_page_reader(source: PageSource, config: Config, notes: Notes) -> AsyncPageReader:
+    """The reader for a crawl with these settings; the caller closes it."""
+    if config.many_workers and not config.reading.can_be_sent:
+        notes.warn_once(
+            "workers",
+            "NEARDUP_WORKERS is off, because NEARDUP_EXTRACTOR is a function of the started script, which workers "
+            "cannot import. Move it to a module of its own.",
+        )
+    return AsyncPageReader(
+        source,
+        notes,
+        risky_pool=config.make_risky_pool(),
+        page_pool=config.make_page_pool(),
+        start_after=_START_AFTER if config.workers == AUTO else 0.0,
+    )
