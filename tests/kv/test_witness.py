@@ -14,7 +14,7 @@ import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
 from scrapy_neardup.kv import tally as witness
-from scrapy_neardup.kv.base import Changes, Engine
+from scrapy_neardup.kv.base import Changes, FileEngine
 from scrapy_neardup.kv.tally import RowTally, Witness, check_bytes, of_row, secret_at
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.layout import pack_seen, record_key, url_key
@@ -311,7 +311,7 @@ def test_all_rows_are_read_at_an_opening_after_a_kill_alone(spot: Spot, monkeypa
         killed = spot.copied("killed")
     found, scan = list[bytes](), spot.kind.scan
 
-    def spy(self: Engine, prefix: bytes, **how: Any) -> object:
+    def spy(self: FileEngine, prefix: bytes, **how: Any) -> object:
         found.append(prefix)
         return scan(self, prefix, **how)
 

@@ -222,12 +222,16 @@ def test_a_step_is_always_small(
     reads = [0]
     get, scan = store.kv.get, store.kv.scan
 
+    def counted(key: bytes) -> bytes | None:
+        reads[0] += 1
+        return get(key)
+
     def counted_rows(prefix: bytes, **how: Any) -> Iterator[tuple[bytes, bytes]]:
         for row in scan(prefix, **how):
             reads[0] += 1
             yield row
 
-    monkeypatch.setattr(store.kv, "get", lambda key: reads.__setitem__(0, reads[0] + 1) or get(key))
+    monkeypatch.setattr(store.kv, "get", counted)
     monkeypatch.setattr(store.kv, "scan", counted_rows)
     gone = 0
     while store.pages > 10 and (store.pages > 100 or bounds.max_pages):
