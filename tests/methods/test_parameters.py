@@ -82,12 +82,6 @@ def test_an_impossible_parameter_and_one_beyond_its_limits_are_refused_by_name(n
     assert not_refused(name, beyond, "a .*number from .* to .*, not ") == {}
 
 
-@each_method
-def test_the_parameters_name_their_method(name: str) -> None:
-    assert METHODS[name].parameters_type.method == name
-    assert METHODS[name]().parameters == METHODS[name].parameters_type()
-
-
 @dataclass(frozen=True, slots=True)
 class Sample(Parameters):
     """One field of each sort."""

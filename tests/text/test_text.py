@@ -61,14 +61,6 @@ def test_a_text_gets_one_spelling() -> None:
         assert normalize(text) == unicodedata.normalize("NFKC", expected)
 
 
-@PATIENT
-@given(st.text(st.characters(exclude_categories=()), max_size=30))
-@example("\u1f50")  # folding takes it apart each time
-def test_normalising_twice_only_composes_what_folding_took_apart(text: str) -> None:
-    once = normalize(text)
-    assert unicodedata.normalize("NFKC", normalize(once)) == unicodedata.normalize("NFKC", once)
-
-
 @pytest.mark.slow
 def test_normalising_twice_changes_no_single_character() -> None:
     for start, end in ((0, 0x32400), (0xE0000, 0xE0200), (0x10FF00, 0x110000)):
