@@ -8,15 +8,12 @@ from dataclasses import replace
 import pytest
 
 from scrapy_neardup.errors import Reason
-from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.hashing.keys import BITS, key_of
 from scrapy_neardup.inspect.pages import inspect_pages
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Ruled
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.methods.cascade.method import Cascade
-from scrapy_neardup.methods.literature.base import PublishedMethod, signature_of, unpack_hashes
 from scrapy_neardup.model import Kind, Likeness, Page
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import memory_state
@@ -147,20 +144,6 @@ def test_the_canonical_link_proposes_a_page_or_the_leader_of_its_group_and_the_t
         edited = [sentence[:14] + "的" + sentence[14:] for sentence in own]
         new = page("new", edited, "标题甲", canonical=f"http://{named}.example/")
         assert kind(detector, new) is expected, (many, named)
-
-
-def test_a_hash_with_an_overused_key_is_no_evidence() -> None:
-    """Sketches of these methods hold whole hashes, and keys are parts of hashes."""
-    for method in ["nshash", "segments", "punctuation"]:
-        judge = make_method(method, {}).with_hashes(Keyed(b"secret"))
-        assert isinstance(judge, PublishedMethod), method
-        made = judge.for_state(page("first", story(1, 30)), None)
-        signature = signature_of(made.sketch)
-        common = {key_of(hash) for hash in unpack_hashes(signature) if hash}
-        assert common, method
-        assert {key.bit_length() <= BITS for key in common} == {True}, method
-        assert judge.agreement(made, signature, signature, frozenset()).duplicate, method
-        assert not judge.agreement(made, signature, signature, common).duplicate, method
 
 
 # Pages with little text, and pages that were not read.
