@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Coroutine
 from typing import Any
 
 from itemadapter import ItemAdapter
@@ -75,7 +74,7 @@ class NearDupPipeline:
             'ITEM_PIPELINES = {"scrapy_neardup.NearDupPipeline": 300}.'
         )
 
-    def open_spider(self) -> Coroutine[Any, Any, None] | None:
+    async def open_spider(self) -> None:
         """Open the state. A SettingsError or StoreError keeps the crawl from starting.
 
         For ``scrapy shell``, ``fetch``, ``view``, ``parse`` and ``bench`` the state stays closed until an item comes.
@@ -83,24 +82,18 @@ class NearDupPipeline:
         if self._config.dry_run:
             leave_out_feeds(self._crawler)
         if not _is_crawl(self._crawler):
-            return None
+            return
         with log_refusal():
             url = state_url(self._config, self._crawler.spider)
             if self._config.on_store_error == "wait" and parse_url(url)[0].is_shared:
-                return self._open_when_it_answers(url)
+                from scrapy_neardup.crawl.server_crawl import wait_for_server  # needs redis-py
+
+                await wait_for_server(url, Notes(self._crawler.stats))
             self._open(url)
-        return None
 
     def _open(self, url: str) -> Session:
         self._session = Session(self._crawler, self._config, url)
         return self._session
-
-    async def _open_when_it_answers(self, url: str) -> None:
-        from scrapy_neardup.crawl.server_crawl import wait_for_server  # needs redis-py
-
-        with log_refusal():
-            await wait_for_server(url, Notes(self._crawler.stats))
-            self._open(url)
 
     async def process_item(self, item: Any) -> Any:
         """Drop the item, or pass it on, with a tag if the settings ask for it."""
