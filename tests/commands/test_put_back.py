@@ -87,7 +87,7 @@ def test_pages_are_kept_by_url_and_by_the_list_of_dropped_ones(sqlite: str, tmp_
     assert verdicts(sqlite) == {EDITED: (KEEP, PEAR), SAME: (KEEP, PEAR), PEAR: (KEEP, "")}
     assert out.startswith("3 pages will pass when they come again.\n")
     assert f"  keep  {SAME}\n    no copy of {PEAR}\n" in out
-    assert out.endswith(f"  keep  {PEAR}\n")
+    assert f"  keep  {PEAR}\n" in out
 
 
 def test_a_list_that_names_no_page_is_refused_and_nothing_is_done(sqlite: str, tmp_path: Path) -> None:
