@@ -58,13 +58,9 @@ READ: dict[str, list[tuple[Any, Any]]] = {
     "NEARDUP_DRY_RUN dry_run": [(True, True), ("0", False)],
     "NEARDUP_SECRET secret": [("what several states share", Secret.shared("what several states share")), ("", None)],
     "NEARDUP_METHOD method": [(OWN_METHOD, OWN_METHOD), (NSHash, OWN_METHOD), ("cascade", "cascade")],
-    "NEARDUP_PARAMETERS parameters": [
-        ({"bins": 256}, {"bins": 256}),
-        ('{"bins": 256, "certain": 0.8}', {"bins": 256, "certain": 0.8}),
-    ],
+    "NEARDUP_PARAMETERS parameters": [({"bins": 256}, {"bins": 256}), ('{"certain": 0.8}', {"certain": 0.8})],
     "NEARDUP_EXTRACTOR extractor": [(OWN, OWN), (own_extractor, OWN), ("", "")],
     "NEARDUP_FIELDS fields": [
-        ({"text": "body"}, {**DEFAULT_FIELDS, "text": "body"}),
         ('{"url": "link", "title": "h1"}', {**DEFAULT_FIELDS, "url": "link", "title": "h1"}),
     ],
     "NEARDUP_TAG_FIELD tag_field": [("copy", "copy")],

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
 from scrapy_neardup.judge.manual_verdicts import (
     ManualKind,
@@ -143,6 +142,8 @@ a manual copy of a superseded page or of its copy is one of the better page, if 
     policy times; WIRE unique; TIMES better wire; BLOG duplicate times; copy ANOTHER WIRE; copy THIRD BLOG;
     ANOTHER duplicate times by hand; THIRD duplicate times by hand; THIRD@x duplicate times; copy TIMES WIRE;
     TIMES+ duplicate wire by hand; forget WIRE; copy LONGER TIMES; LONGER duplicate times by hand
+a copy of an unknown page, or of one without text, is judged as any page
+    copy ANOTHER FIRST; ANOTHER unique; BARE unjudged; copy THIRD BARE; THIRD unique
 of two pages that are called copies of each other one passes
     copy ANOTHER FIRST; copy FIRST ANOTHER; FIRST unique; ANOTHER duplicate first by hand; FIRST+ updated
 a group is known whatever the policy is later
@@ -222,10 +223,9 @@ def outcome(verdict: Verdict) -> str:
 
 def do(store: PageStore, what: str, names: list[str], settings: dict[str, Any]) -> None:
     pages = [PAGES[name] for name in names if name in PAGES]
-    if what == "keep":
-        write_manual_verdicts(store, ManualVerdict(pages[0].url, ManualKind.KEEP, "", 1))
-    elif what == "copy":
-        write_manual_verdicts(store, ManualVerdict(pages[0].url, ManualKind.COPY, pages[1].url, 1))
+    if what in ("keep", "copy"):
+        other = pages[1].url if what == "copy" else ""
+        write_manual_verdicts(store, ManualVerdict(pages[0].url, ManualKind(what), other, 1))
     elif what == "undo":
         remove_manual_verdicts(store, pages[0].url)
     elif what == "forget":
@@ -241,17 +241,6 @@ def do(store: PageStore, what: str, names: list[str], settings: dict[str, Any]) 
         settings["policy"] = names[0] if names == ["longest"] else tuple(f"{name}.example" for name in names) or "first"
 
 
-def settle(detector: Detector, what: str, reservation: Reservation | None, wanted: Page) -> None:
-    """The item of a page comes through or is lost, or a committed page is withdrawn."""
-    if reservation is None:
-        assert what == "withdraw"
-        detector.roll_back(find_record(detector.store, wanted).id)
-    elif what == "commit":
-        detector.commit(reservation, sealed=True)
-    else:
-        detector.release(reservation)
-
-
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_verdicts(name: str) -> None:
     """All pages of a group have one id, and the state is sound afterwards."""
@@ -260,7 +249,13 @@ def test_verdicts(name: str) -> None:
     for step in map(str.split, SEQUENCES[name].split(";")):
         what, expected = step[0], " ".join(step[1:])
         if what in ("commit", "lose", "withdraw"):
-            settle(detector, what, in_flight.pop(step[1], None), find_page(step[1]))
+            if (reservation := in_flight.pop(step[1], None)) is None:
+                assert what == "withdraw"
+                detector.roll_back(find_record(store, find_page(step[1])).id)
+            elif what == "commit":
+                detector.commit(reservation, sealed=True)
+            else:
+                detector.release(reservation)
             continue
         if what == "reserve":
             ruled = detector.check(find_page(step[1]))
