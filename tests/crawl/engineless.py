@@ -78,7 +78,7 @@ async def _crawl(items: Iterable[Mapping[str, Any]], later: Any, settings: dict[
         extensions.append(FeedExporter.from_crawler(crawler))
     crawler.extensions = cast(ExtensionManager, SimpleNamespace(middlewares=extensions))
     pipeline = NearDupPipeline.from_crawler(crawler)
-    await pipeline.open_spider()
+    pipeline.open_spider()
     send = crawler.signals.send_catch_log
     send(signals.spider_opened, spider=spider)
     for item in items:

@@ -142,6 +142,8 @@ a manual copy of a superseded page or of its copy is one of the better page, if 
     policy times; WIRE unique; TIMES better wire; BLOG duplicate times; copy ANOTHER WIRE; copy THIRD BLOG;
     ANOTHER duplicate times by hand; THIRD duplicate times by hand; THIRD@x duplicate times; copy TIMES WIRE;
     TIMES+ duplicate wire by hand; forget WIRE; copy LONGER TIMES; LONGER duplicate times by hand
+a copy of an unknown page, or of one without text, is judged as any page
+    copy ANOTHER FIRST; ANOTHER unique; BARE unjudged; copy THIRD BARE; THIRD unique
 of two pages that are called copies of each other one passes
     copy ANOTHER FIRST; copy FIRST ANOTHER; FIRST unique; ANOTHER duplicate first by hand; FIRST+ updated
 a group is known whatever the policy is later
