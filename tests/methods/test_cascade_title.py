@@ -135,6 +135,7 @@ def test_pages_of_one_site_whose_titles_alone_name_other_things_are_no_copies() 
     assert judged(again, brief).duplicate, "a short text goes on where its title ends"
     nearly = replace(notice("渡口排班"), title="同一通告的补充说明", text=other.text.replace("入侵", "攻陷"))
     assert judged(nearly, other).duplicate
+    assert not judged(nearly, other, catalogue=0.0).duplicate
 
 
 def test_every_part_of_an_item_title_counts_on_a_site() -> None:
@@ -194,6 +195,7 @@ def test_an_article_that_moved_with_its_number_is_a_copy_if_it_says_no_new_numbe
         (numbered("zhu-gao-4993434.html", EDITED + "他说自己还要再教她一个冬天，等河面结冰才上岸。", title), False),
     ]:
         assert judged(new, old).duplicate is copy, new.url
+        assert not judged(new, old, catalogue=0.0).duplicate, "variants of a product may share the number"
     named = replace(numbered("zhu-gao-4993434.html", EDITED, title), url="d7", address="http://river.example/a-4993434")
     assert judged(named, old).duplicate, "a record with an id has its own address"
     for url in ("http://river.example/item?id=7", "d7"):
