@@ -128,22 +128,19 @@ class Deduplicator:
 
         Raises StoreError if the state fails, and UsageError for wrong arguments or after ``close``.
         """
-        text, title = _string("text", text), _string("title", title)
-        html = html if isinstance(html, bytes) else _string("html", html)
-        url = _string("url", url).strip() or f"{TEXT_PREFIX}{OPEN.of(f'{text or html!s}{title}'):016x}"
-        fields: dict[str, Any] = {
-            "url": url,
-            "text": text,
-            "title": title,
-            "description": _string("description", description),
-        }
+        texts = {"url": url, "text": text, "title": title, "description": description, "content_type": content_type}
+        fields: dict[str, Any] = {name: _string(name, value) for name, value in texts.items()}
+        content_type = fields.pop("content_type")
         if isinstance(keywords, (list, tuple)):
             fields["keywords"] = [_string("keywords", word) for word in keywords]
-        else:
+        else:  # words in one string are split
             fields["keywords"] = _string("keywords", keywords)
+        html = html if isinstance(html, bytes) else _string("html", html)
+        own = f"{fields['text'] or html!s}{fields['title']}"
+        url = fields["url"] = fields["url"].strip() or f"{TEXT_PREFIX}{OPEN.of(own):016x}"
         if isinstance(html, str):
             fields["html"], html = html, b""
-        entry = Entry(url, 0, "", fields, html=html, content_type=_string("content_type", content_type))
+        entry = Entry(url, 0, "", fields, html=html, content_type=content_type)
         with _LOCK:
             self._check_open()
             return self._records.judge(entry, remember=remember).verdict

@@ -27,6 +27,7 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.layout import meta_key, pack_seen, url_key
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
@@ -105,6 +106,8 @@ def make_detector(
     min_letters: int = 40,
     who: str = "test",
     passes: Callable[[Verdict], bool] | None = None,
+    bounds: Bounds | None = None,
+    on_expired: Callable[[int], None] = lambda pages: None,
     **parameters: Any,
 ) -> Detector:
     """The detector of one more crawl, which ``drops`` copies or lets them pass. Parameters are the method's."""
@@ -115,7 +118,8 @@ def make_detector(
         keep=keep,
         keep_policy=policy,
     )
-    return Detector(make_method(method, parameters), store, who=who, policy=chosen)
+    chosen_method = make_method(method, parameters)
+    return Detector(chosen_method, store, who=who, policy=chosen, bounds=bounds, on_expired=on_expired)
 
 
 def judge_page(detector: Detector, wanted: Page) -> Ruled:

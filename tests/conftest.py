@@ -14,6 +14,7 @@ import pytest
 from filelock import FileLock
 
 from scrapy_neardup.methods import METHODS, Method
+from tests.build import KINDS, make_state
 from tests.cli import Invoke, Result, run, run_safely
 from tests.server.redis_cluster import Cluster, cluster_running
 from tests.server.redis_server import Server, running
@@ -107,6 +108,17 @@ def methods() -> Iterator[dict[str, type[Method]]]:
     yield METHODS
     METHODS.clear()
     METHODS.update(before)
+
+
+@pytest.fixture(params=KINDS)
+def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a small state; a module whose states differ has a fixture of its own under this name."""
+    return make_state(request.param, tmp_path)
+
+
+@pytest.fixture
+def sqlite(tmp_path: Path) -> str:
+    return make_state("sqlite", tmp_path)
 
 
 @pytest.fixture

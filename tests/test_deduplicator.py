@@ -304,6 +304,7 @@ def test_within_a_running_loop_also_pages_that_are_read_in_a_process_of_their_ow
     [
         ({"store": "seen.db"}, "store is 'seen.db', which names no state*Path('seen.db')"),
         ({"store": "sqlite://seen.db"}, "three slashes*Path('seen.db')"),
+        ({"store": "sqlite:///%(name)s.db"}, "store is *no spider fills it in"),
         ({"method": "casade"}, "method, parameters: There is no method 'casade'"),
         ({"extractor": lambda html, url: html}, "extractor is *cannot be imported"),
         ({"policy": {"near": "keep"}}, "policy has 'near': 'keep'"),

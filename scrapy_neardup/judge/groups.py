@@ -3,7 +3,7 @@
 The first page of a group keeps its record when another page leads the group, and a better page must be a copy of the
 first one. So a chain of better pages does not drift. A new version of a delivered page passes even if a page that came
 after the delivered version has the same text. So nobody can stop the updates of an article by publishing a copy. A new
-version of a superseded page is an original of its own: its copies are known if the better page is rolled back.
+version of a superseded page is an original, so its copies are known if the better page is rolled back.
 """
 
 from __future__ import annotations

@@ -85,9 +85,9 @@ def is_older(earlier: Record, delivered: Record) -> bool:
     """Whether a text was in the state before the first version of a delivered page.
 
     The age of the text counts, not of its URL: the publisher of an old page may put any text there later. A page that
-    was delivered as a copy stays a copy when its original is updated.
+    was delivered as a copy, but not as a better one, stays a copy when its original is updated.
     """
-    return (earlier.id if delivered.is_original else earlier.age) < delivered.age
+    return (earlier.id if delivered.is_original or delivered.has_led else earlier.age) < delivered.age
 
 
 def filed_fingerprint(record: Record, store: PageStore) -> Fingerprint:

@@ -156,15 +156,9 @@ class RemoteCrawl:
         raise overtaken_too_often(self.store.location)
 
     async def write(self, transaction: RemoteTransaction, page: PendingPage | None = None, record: bytes = b"") -> None:
-        """Write the changes of a transaction. Raises OvertakenError and StoreError.
-
-        Afterwards ``page`` is no longer in flight. If the changes include the row ``record``, it must be until then.
-        """
+        """Write the changes of a transaction; see ``Redis.write_program``. Raises OvertakenError and StoreError."""
         kv = self.store.kv
-        program = kv.write_program(transaction, page)
-        if page is not None and record:
-            program.expect_in_flight(page, record, transaction.changes.puts[record])
-        kv.raise_for(await self.link.run(program))
+        kv.raise_for(await self.link.run(kv.write_program(transaction, page, record)))
         self.store.boilerplate.count(transaction.notes)
 
     async def run(self, work: Callable[[], T], transaction: RemoteTransaction) -> T:

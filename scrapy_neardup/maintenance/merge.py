@@ -211,8 +211,7 @@ class _Merger:
             return
         last_seen = store.last_seen(known.url)
         seen, record = max(entry.seen, last_seen), self._place(theirs)
-        is_own_copy = record.original == record.id and theirs.original != theirs.id  # its original is this page itself
-        if not is_renewed(known, last_seen, entry) or is_own_copy:
+        if not is_renewed(known, last_seen, entry):
             is_older = theirs.is_delivered and known.is_delivered and theirs.age < known.age
             if seen > last_seen or is_older:
                 store.touch(known, seen, renewed=_aged(known, theirs, known))

@@ -15,22 +15,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.report.data import (
-    GONE,
-    NO_SITE,
-    MarkedText,
-    PageLine,
-    PagePair,
-    Report,
-)
+from scrapy_neardup.report.data import GONE, NO_SITE, MarkedText, PageLine, PagePair, Report
 from scrapy_neardup.report.gather import PAGES_OF_GROUP
-from scrapy_neardup.report.words import (
-    Words,
-    format_minute,
-    format_percent,
-    format_short,
-    format_size,
-)
+from scrapy_neardup.report.words import Words, format_minute, format_percent, format_short, format_size
 from scrapy_neardup.text.marking import Mark
 from scrapy_neardup.untrusted import escape_json, link
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from typing import Any
 
 import redis
@@ -44,16 +44,17 @@ class AsyncLink:
             await asyncio.gather(self._worker, return_exceptions=True)
         self._fail(self._link.closed_error())
 
-    async def run(self, program: Program) -> Answer:
-        """Like ``Link.run``. Raises StoreError."""
-        if self._is_closed:
-            raise self._link.closed_error()
+    def run(self, program: Program) -> Awaitable[Answer]:
+        """Like ``Link.run``, but return a future at once."""
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        if self._is_closed:
+            answer.set_exception(self._link.closed_error())
+            return answer
         self._unsent.append((program, answer))
         self._has_unsent.set()
         if self._worker is None:
             self._worker = asyncio.ensure_future(self._work())
-        return await answer
+        return answer
 
     async def _work(self) -> None:
         while True:

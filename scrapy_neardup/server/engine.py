@@ -12,7 +12,7 @@ from urllib.parse import SplitResult
 from scrapy_neardup.hashing.keys import pack_keys
 from scrapy_neardup.kv.base import SETTING, Changes, Engine, Row, after
 from scrapy_neardup.server.claims import LEASE, Leases, PageLost
-from scrapy_neardup.server.layout import DIRECTORY, NEIGHBOURS, first_bits, is_posting
+from scrapy_neardup.server.layout import DIRECTORY, NEIGHBOURS, first_bits, is_filing, is_posting
 from scrapy_neardup.server.location import need_redis, read_url
 from scrapy_neardup.server.program import IN_FLIGHT, PendingPage, Program
 from scrapy_neardup.server.program import LEASE as LOST_LEASE
@@ -113,7 +113,7 @@ class Redis(Engine):
         if self.transaction is not None:
             return self.transaction.postings(keys, limit)
         packed = pack_keys(keys)
-        found = newest_of(self.link.ask(Program.newest, packed, limit), limit) if packed else {}
+        found = newest_of(self.link.ask(Program.newest, b"".join(packed), limit), limit) if packed else {}
         return [found.get(key, []) for key in packed]
 
     def pages(self) -> int:
@@ -254,10 +254,12 @@ class Redis(Engine):
         if not (program := self.write_program(transaction)).is_empty:
             self.raise_for(self.link.run(program))
 
-    def write_program(self, transaction: RemoteTransaction, page: PendingPage | None = None) -> Program:
+    def write_program(
+        self, transaction: RemoteTransaction, page: PendingPage | None = None, record: bytes = b""
+    ) -> Program:
         """Return a program that writes changes if the rows of the read set are the same and the crawls still ours.
 
-        Afterwards ``page`` is no longer in flight.
+        Afterwards ``page`` is no longer in flight. If the changes include the row ``record``, it must be until then.
         """
         changes, program = transaction.changes, self.link.program()
         if not (changes.puts or changes.deletes or changes.sights or page):
@@ -271,16 +273,17 @@ class Redis(Engine):
             program.delete(row)
             if row[:1] == b"g" and layout.last_id(row) in self.leases.crawls:
                 self.leases.end(layout.last_id(row), program)
-        filed: dict[bytes, list[bytes]] = {}
         for row, value in changes.puts.items():
-            if is_posting(row):
-                filed.setdefault(row[-8:], []).append(row[1:-8])
-                continue
-            program.put(row, value, self.known_pages)
+            if is_filing(row):
+                program.file(value, row[1:], self.known_pages)
+            elif is_posting(row):  # a copied state
+                program.file(row[1:-8], row[-8:], self.known_pages)
+            elif page is not None and row == record:
+                program.put_record(page, row, value)
+            else:
+                program.put(row, value, self.known_pages)
             if row[:1] == b"g":
                 self.leases.take_new(layout.last_id(row), program)
-        for id, keys in filed.items():
-            program.file(keys, id, self.known_pages)
         for row, value in changes.sights.items():
             program.see(row, value[:8], value[8:])
         if transaction.notes:

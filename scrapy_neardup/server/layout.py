@@ -8,18 +8,19 @@ state moves on to the next level, and old rows stay where they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import lru_cache
+from struct import Struct
 from typing import NamedTuple
 
 #: Bits of each level, and the largest number of pages that a state files on it.
 _LEVELS = ((12, 37_000), (16, 600_000), (20, 9_600_000), (24, 2**63))
-#: The bytes of a URL's hash or of a key that decide where a row lies. Keys are the smallest of many hashes, so their
-#: first bytes are alike.
-_DECIDING = {b"u": slice(4), b"k": slice(-4, None)}
+#: The four bytes of a URL's hash, and of a key, that decide where a row lies. Keys are the smallest of many hashes, so
+#: their first bytes are alike.
+_DECIDING = {b"u": Struct(">I4x"), b"k": Struct(">xI")}
 #: Kinds of rows that lie in hashes of neighbours, and the length of the names of these hashes.
 NEIGHBOURS = {b"r": 5, b"e": 5, b"o": 8, b"d": 9, b"j": 9}
-#: Length of the row of a URL, and of a posting.
-_URL, _POSTING = 9, 14
+#: Lengths of the keys of rows: of a URL, of a posting, and of ``filing_of``.
+_URL, _POSTING, _FILING = 9, 14, 9
 
 # Names of keys that hold no rows. A hash with rows has a name of one character, or its name begins with such a letter.
 #: The sorted set of hashes with rows, except of URLs,
@@ -37,10 +38,10 @@ STREAM = b"~+"
 
 
 class OnLevels(NamedTuple):
-    """Names of keys that a state has on each level: for hashes of URLs, or for keys of pages."""
+    """Names of keys that a state has on each level: for hashes of URLs, or for keys of pages, joined."""
 
     letter: bytes
-    keys: tuple[bytes, ...]
+    keys: bytes
 
     def names(self, levels: int) -> tuple[bytes, ...]:
         """Return the names on the lowest ``levels``."""
@@ -57,15 +58,11 @@ def level_of(pages: int) -> int:
 
 def place_of(row: bytes) -> tuple[Names, bytes]:
     """Return the keys that may hold a row that is no posting, and its field there. A URL may lie on each level."""
-    if is_url(row):
-        return OnLevels(b"u", (row[1:],)), row[1:]
-    size = NEIGHBOURS.get(row[:1], 1)
+    letter = row[:1]
+    if letter == b"u" and len(row) == _URL:  # else it is no row of ours
+        return OnLevels(letter, row[1:]), row[1:]
+    size = NEIGHBOURS.get(letter, 1)
     return (row[:size],), row[size:]
-
-
-def is_url(row: bytes) -> bool:
-    """Whether a row names the page of a URL and the time at which that was last seen."""
-    return row[:1] == b"u" and len(row) == _URL
 
 
 def is_posting(row: bytes) -> bool:
@@ -73,12 +70,22 @@ def is_posting(row: bytes) -> bool:
     return row[:1] == b"k" and len(row) == _POSTING
 
 
-def names_on(letter: bytes, keys: Iterable[bytes], level: int) -> tuple[bytes, ...]:
-    """Return the names of the sets on one level for ``keys``: the letter, the level, and bits of the key."""
-    begin, unused, part = b"%b%c" % (letter, 65 + level), 32 - _LEVELS[level][0], _DECIDING[letter]
-    return tuple(
-        [begin + (int.from_bytes(key[part], "big") >> unused << unused).to_bytes(4, "big")[:3] for key in keys]
-    )
+def filing_of(id: bytes) -> bytes:
+    """Return the key of a row that stands for all new postings of a page in a batch: its value is the joined keys."""
+    return b"k" + id
+
+
+def is_filing(row: bytes) -> bool:
+    """Whether a row stands for all new postings of a page."""
+    return row[:1] == b"k" and len(row) == _FILING
+
+
+@lru_cache(4096)  # a page's keys are looked up and then filed
+def names_on(letter: bytes, keys: bytes, level: int) -> tuple[bytes, ...]:
+    """Return the names of the sets on one level for joined ``keys``: the letter, the level, and bits of the key."""
+    begin, unused = b"%b%c" % (letter, 65 + level), 32 - _LEVELS[level][0]
+    found = _DECIDING[letter].iter_unpack(keys)
+    return tuple([begin + (bits >> unused << unused).to_bytes(4, "big")[:3] for (bits,) in found])
 
 
 def first_bits(name: bytes) -> int:

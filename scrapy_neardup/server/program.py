@@ -6,7 +6,6 @@ one ran. The script declares every key that it touches, and uses no command that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from hashlib import sha1
 from struct import Struct
 from typing import Any, NamedTuple
@@ -21,7 +20,6 @@ from scrapy_neardup.server.layout import (
     Names,
     OnLevels,
     is_posting,
-    is_url,
     lease_name,
     level_of,
     names_on,
@@ -36,8 +34,8 @@ LEASE, IN_FLIGHT, REGISTER = b"lease", b"in_flight", b"register"
 PLACE = 16
 #: An operation of a program: its name in the script, its keys, and its arguments.
 Operation = tuple[bytes, Names, tuple[bytes | int, ...]]
-#: The head of an operation, before its name: position and number of its keys.
-_HEAD = Struct(">HH")
+#: The number of an operation's keys, before its name.
+_COUNT = Struct(">H")
 
 
 class PendingPage(NamedTuple):
@@ -77,21 +75,14 @@ class Program:
 
     def command(self, prefix: bytes) -> Any:
         """Return the words of the command that runs it, as a tuple. ``prefix`` stands before the name of each key."""
-        names, first_of = [DIRECTORY, HIGHEST, COUNTER], dict[Names, tuple[int, int]]()
-        levels, arguments, pack = 0, list[bytes | int](), _HEAD.pack
+        names, arguments, pack = [DIRECTORY, HIGHEST, COUNTER], list[bytes | int](), _COUNT.pack
         for operation, where, more in (*self._conditions, *self._writes, *self._reads):
-            found = first_of.get(where)
-            if found is None:
-                if isinstance(where, OnLevels):
-                    levels, keys = self.levels, where.names(self.levels)
-                else:
-                    keys = where
-                found = first_of[where] = len(names) + 1, len(keys)
-                names += keys
-            arguments.append(pack(*found) + operation)
+            keys = where.names(self.levels) if where.__class__ is OnLevels else where
+            names += keys
+            arguments.append(pack(len(keys)) + operation)
             arguments += more
         begin = (b"EVAL", _SCRIPT) if self.has_script else (b"EVALSHA", _DIGEST)
-        return (*begin, len(names), *[prefix + name for name in names], levels, *arguments)
+        return (*begin, len(names), *[prefix + name for name in names], self.levels, *arguments)
 
     @property
     def is_empty(self) -> bool:
@@ -103,16 +94,16 @@ class Program:
     def expect(self, row: bytes, value: bytes | None) -> None:
         """Require that a row has not changed; the row of a URL may have another time, but must name the same page."""
         names, field = place_of(row)
-        compared = 0 if value is None else 8 if is_url(row) else -1
+        compared = 0 if value is None else 8 if names.__class__ is OnLevels else -1
         self._conditions.append((b"expect", names, (field, value or b"", compared)))
 
-    def expect_in_flight(self, page: PendingPage, record: bytes, value: bytes) -> None:
-        """Require that a page is in flight, or that the row of its record already has the value of this program.
+    def put_record(self, page: PendingPage, row: bytes, value: bytes) -> None:
+        """Write the record of a page, and require that the page is in flight, or that the row already has this value.
 
         In the second case an earlier run has written, and this one does nothing. This must be the last condition.
         """
-        names, field = place_of(record)
-        self._conditions.append((IN_FLIGHT, (pending_name(page.crawl), names[0]), (page.id, field, value)))
+        names, field = place_of(row)
+        self._conditions.append((IN_FLIGHT, (pending_name(page.crawl), *names), (page.id, field, value)))
 
     def expect_lease(self, crawl: bytes, token: bytes, milliseconds: int) -> None:
         """Require that the lease of a crawl is ours, or take it again if it ended and nobody rolls the crawl back."""
@@ -140,19 +131,19 @@ class Program:
     def put(self, row: bytes, value: bytes, pages: int) -> None:
         """Write a row that is no posting. The level depends on the number of ``pages`` in the state."""
         names, field = place_of(row)
-        level = level_of(pages) + 1 if is_url(row) else 1
+        level = level_of(pages) + 1 if names.__class__ is OnLevels else 1
         self.levels = max(self.levels, level)
         self._writes.append((b"put", names, (field, value, level)))
 
-    def file(self, keys: Sequence[bytes], id: bytes, pages: int) -> None:
-        """File a page under keys."""
+    def file(self, keys: bytes, id: bytes, pages: int) -> None:
+        """File a page under joined keys."""
         level = level_of(pages)
-        self._writes.append((b"file", names_on(b"k", keys, level), (b"".join(keys), id, level + 1)))
+        self._writes.append((b"file", names_on(b"k", keys, level), (keys, id, level + 1)))
 
     def delete(self, row: bytes) -> None:
         """Delete a row, if it exists."""
         if is_posting(row):
-            self._writes.append((b"unfile", OnLevels(b"k", (row[1:-8],)), (row[1:],)))
+            self._writes.append((b"unfile", OnLevels(b"k", row[1:-8]), (row[1:],)))
         else:
             names, field = place_of(row)
             if row[:1] == GENERATIONS:  # no crawl, so nobody rolls it back
@@ -188,9 +179,9 @@ class Program:
         names, field = place_of(row)
         self._reads.append((b"get", names, (field,)))
 
-    def newest(self, keys: Sequence[bytes], most: int) -> None:
-        """Answer the postings of keys of one length in one list: up to ``most`` of each key and level, newest first."""
-        self._reads.append((b"newest", OnLevels(b"k", tuple(keys)), (len(keys), b"".join(keys), most)))
+    def newest(self, keys: bytes, most: int) -> None:
+        """Answer the postings of joined keys in one list: up to ``most`` of each key and level, newest first."""
+        self._reads.append((b"newest", OnLevels(b"k", keys), (keys, most)))
 
     def pending(self, place: bytes) -> None:
         """Answer the record of a page in flight, or None; and the milliseconds for which its crawl has its lease, less
@@ -212,7 +203,8 @@ class Program:
 
 
 #: Answers ``{1, …}``, or ``{0, condition}`` if a condition does not hold, or ``{2, levels}`` if more levels are in use
-#: than the program knows. The arguments are the number of levels and the operations: head, arguments.
+#: than the program knows. The arguments are the number of levels and the operations: number of keys
+#: and name, arguments.
 _SCRIPT = b"""\
 local call, sub, byte = redis.call, string.sub, string.byte
 local DIRECTORY, HIGHEST, COUNTER = KEYS[1], KEYS[2], KEYS[3]
@@ -250,6 +242,15 @@ local function take_lease(name, token, milliseconds)
   call('SET', name, token, 'PX', milliseconds)
   return true
 end
+local function put(key, field, value)
+  if call('HSET', key, field, value) == 0 then return end
+  local name = name_of(key)
+  local letter = sub(name, 1, 1)
+  if letter == 'r' then call('INCR', COUNTER) end
+  if letter ~= 'u' and call('HLEN', key) == 1 then call('ZADD', DIRECTORY, 0, name) end
+end
+local function key_at(keys, n) return sub(keys, 5 * n + 1, 5 * n + 5) end
+local function key_at(keys, n) return sub(keys, 5 * n + 1, 5 * n + 5) end
 -- Members of the sorted set that begin with a head, newest first.
 local BEYOND = string.rep('\\255', 16)
 local function newest(key, head, most)
@@ -265,30 +266,28 @@ local function pending(key, heads)
   return names, call('HMGET', key, unpack(names))
 end
 
-local operations = {
-  -- Conditions.
-  expect = function(first, count)
+local function apply(operation, first, count)
+  if operation == 'expect' then
     local field, value, compared = arg(), arg(), tonumber(arg())
     local found = find(first, count, field)
     if compared == 0 then return not found end
     return found and sub(found, 1, compared) == sub(value, 1, compared)
-  end,
-  in_flight = function(first)
+  elseif operation == 'in_flight' then
     local id, row, value = arg(), arg(), arg()
-    if call('HEXISTS', KEYS[first], id) == 1 then return true end
-    return call('HGET', KEYS[first + 1], row) == value and DONE
-  end,
-  lease = function(first)
+    if call('HEXISTS', KEYS[first], id) == 0 then return call('HGET', KEYS[first + 1], row) == value and DONE end
+    put(KEYS[first + 1], row, value)
+  elseif operation == 'lease' then
     local token, milliseconds, crawl = arg(), arg(), arg()
     local holder = call('GET', KEYS[first])
     if holder then return holder == token end
     local is_known, is_given_up = call('HEXISTS', KEYS[first + 1], crawl), call('HEXISTS', KEYS[first + 2], crawl)
     if is_known == 0 or is_given_up == 1 then return false end
     return take_lease(KEYS[first], token, milliseconds)
-  end,
-  no_lease = function(first) return call('EXISTS', KEYS[first]) == 0 end,
-  take_lease = function(first) return take_lease(KEYS[first], arg(), arg()) end,
-  register = function(first)
+  elseif operation == 'no_lease' then
+    return call('EXISTS', KEYS[first]) == 0
+  elseif operation == 'take_lease' then
+    return take_lease(KEYS[first], arg(), arg())
+  elseif operation == 'register' then
     local place, record, heads = arg(), arg(), arg()
     if call('HSETNX', KEYS[first], sub(place, 1, 8), record) == 0 then return false end
     local names, held = pending(KEYS[first + 1], heads)
@@ -299,22 +298,12 @@ local operations = {
     end
     call('HSET', KEYS[first + 1], unpack(rows))
     answer(table.concat(held))
-  end,
-
-  -- Writes.
-  put = function(first, count)
+  elseif operation == 'put' then
     local field, value, level = arg(), arg(), tonumber(arg())
     use_level(level)
     for n = 1, count do if n ~= level then call('HDEL', KEYS[first + n - 1], field) end end
-    local key = KEYS[first + level - 1]
-    local name = name_of(key)
-    local letter = sub(name, 1, 1)
-    if call('HSET', key, field, value) == 1 then
-      if letter == 'r' then call('INCR', COUNTER) end
-      if letter ~= 'u' and call('HLEN', key) == 1 then call('ZADD', DIRECTORY, 0, name) end
-    end
-  end,
-  delete = function(first, count)
+    put(KEYS[first + level - 1], field, value)
+  elseif operation == 'delete' then
     local field = arg()
     for n = first, first + count - 1 do
       if call('HDEL', KEYS[n], field) == 1 then
@@ -323,29 +312,23 @@ local operations = {
         if call('EXISTS', KEYS[n]) == 0 then call('ZREM', DIRECTORY, name) end
       end
     end
-  end,
-  see = function(first, count)
+  elseif operation == 'see' then
     local field, id, seconds = arg(), arg(), arg()
     local value, key = find(first, count, field)
     if value and sub(value, 1, 8) == id and sub(value, 9) < seconds then call('HSET', key, field, id .. seconds) end
-  end,
-  file = function(first, count)
+  elseif operation == 'file' then
     local keys, page = arg(), arg()
-    local size = #keys / count
     use_level(tonumber(arg()))
-    for n = 0, count - 1 do call('ZADD', KEYS[first + n], 0, sub(keys, size * n + 1, size * n + size) .. page) end
-  end,
-  unfile = function(first, count)
+    for n = 0, count - 1 do call('ZADD', KEYS[first + n], 0, key_at(keys, n) .. page) end
+  elseif operation == 'unfile' then
     local posting = arg()
     for n = first, first + count - 1 do call('ZREM', KEYS[n], posting) end
-  end,
-  publish = function(first)
+  elseif operation == 'publish' then
     local entry, most, id = arg(), arg(), arg()
     if id == '' or call('HEXISTS', KEYS[first + 1], id) == 1 then
       call('XADD', KEYS[first], 'MAXLEN', most, '*', 'n', entry)
     end
-  end,
-  unregister = function(first)
+  elseif operation == 'unregister' then
     local place, heads = arg(), arg()
     call('HDEL', KEYS[first], sub(place, 1, 8))
     local names, held = pending(KEYS[first + 1], heads)
@@ -363,46 +346,45 @@ local operations = {
       end
     end
     if #gone > 0 then call('HDEL', KEYS[first + 1], unpack(gone)) end
-  end,
-  give_up = function(first) call('HSET', KEYS[first], arg(), '') end,
-  end_lease = function(first)
+  elseif operation == 'give_up' then
+    call('HSET', KEYS[first], arg(), '')
+  elseif operation == 'end_lease' then
     if call('GET', KEYS[first]) == arg() then call('DEL', KEYS[first]) end
-  end,
-
-  -- Reads.
-  get = function(first, count) answer((find(first, count, arg()))) end,
-  newest = function(first, count)
-    local many, keys, most, found = tonumber(arg()), arg(), arg(), {}
-    local size = #keys / many
+  elseif operation == 'get' then
+    answer((find(first, count, arg())))
+  elseif operation == 'newest' then
+    local keys, most, found = arg(), arg(), {}
+    local many = #keys / 5
     for n = 0, many - 1 do
-      local head = sub(keys, size * n + 1, size * n + size)
+      local head = key_at(keys, n)
       for key = first + n, first + count - 1, many do  -- on each level
         for _, member in ipairs(newest(KEYS[key], head, most)) do found[#found + 1] = member end
       end
     end
     answer(found)
-  end,
-  pending = function(first)
+  elseif operation == 'pending' then
     answer(call('HGET', KEYS[first], arg()))
     answer(call('PTTL', KEYS[first + 1]))
-  end,
-  all = function(first) answer(call('HGETALL', KEYS[first])) end,
-  entries = function(first)
+  elseif operation == 'all' then
+    answer(call('HGETALL', KEYS[first]))
+  elseif operation == 'entries' then
     local position, most = arg(), arg()
     local found = call('XREAD', 'COUNT', most, 'STREAMS', KEYS[first], position)
     answer(found and found[1][2])
-  end,
-  count = function() answer(call('GET', COUNTER)) end,
-}
+  elseif operation == 'count' then
+    answer(call('GET', COUNTER))
+  end
+end
 
 local function run()
-  local known = tonumber(ARGV[1])
-  if known > 0 and levels() > known then return {2, levels()} end
+  if levels() > tonumber(ARGV[1]) then return {2, levels()} end
+  local first = 4
   while at <= #ARGV do
     local head = arg()
-    local a, b, c, d = byte(head, 1, 4)
-    local name = sub(head, 5)
-    local result = operations[name](a * 256 + b, c * 256 + d)
+    local high, low = byte(head, 1, 2)
+    local name, count = sub(head, 3), high * 256 + low
+    local result = apply(name, first, count)
+    first = first + count
     if result == false then return {0, name} end
     if result == DONE then return answers end
   end

@@ -9,6 +9,7 @@ from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.server.claims import NUMBER_BITS, Leases, pack, pending_page
 from scrapy_neardup.server.counting import SharedBoilerplate
 from scrapy_neardup.server.engine import Redis
+from scrapy_neardup.server.layout import filing_of
 from scrapy_neardup.server.program import PendingPage, Program
 from scrapy_neardup.server.transaction import Note
 from scrapy_neardup.state import layout
@@ -47,11 +48,10 @@ class PostingRows(Postings):
         return self._redis.newest_postings(keys, limit)
 
     def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
-        rows = [row + pack(id) for row in pack_keys(keys, b"k")]
-        changes.deletes.difference_update(rows)
-        changes.puts.update(dict.fromkeys(rows, b""))
+        changes.puts[filing_of(pack(id))] = b"".join(pack_keys(keys))
 
     def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
+        changes.puts.pop(filing_of(pack(id)), None)
         for key in keys:
             changes.delete(layout.posting_key(key, id))
 

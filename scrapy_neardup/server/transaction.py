@@ -5,8 +5,7 @@ The code runs in a transaction. If a row is missing there, it is fetched, and th
 
 from __future__ import annotations
 
-import json
-from base64 import b64decode, b64encode
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -66,27 +65,40 @@ class Note(NamedTuple):
     page: int | None = None
 
 
+#: Before a note: which fields it has, its page, and the bytes of its site and sentences.
+_NOTE = struct.Struct(">BIII")
+_YES, _HAS_SENTENCES, _HAS_PAGE = 1, 2, 4
+
+
 def pack_notes(crawler: bytes, notes: Sequence[Note]) -> bytes:
     """Return one entry of the stream. ``crawler`` (8 bytes) counts the notes itself.
 
-    8s crawler · JSON: the fields of each note, the sentences in base64, I per sentence.
+    8s crawler · for each note ``_NOTE`` · site · I per sentence, little-endian.
     """
-    rows = [
-        (None if note.sentences is None else b64encode(note.sentences.astype(">u4").tobytes()).decode(), *note[1:])
-        for note in notes
-    ]
-    return crawler + json.dumps(rows).encode()
+    packed = [crawler]
+    for sentences, site, yes, page in notes:
+        name, numbers = site.encode("utf-8", "surrogatepass"), b""
+        fields = _YES * yes + _HAS_PAGE * (page is not None)
+        if sentences is not None:
+            fields, numbers = fields + _HAS_SENTENCES, sentences.astype("<u4", copy=False).tobytes()
+        packed += [_NOTE.pack(fields, page or 0, len(name), len(numbers)), name, numbers]
+    return b"".join(packed)
 
 
 def unpack_notes(entry: bytes) -> list[Note]:
     """Return what ``pack_notes`` packed; raises ValueError for anything else."""
-    try:
-        return [
-            Note(None if packed is None else np.frombuffer(b64decode(packed), ">u4").astype(np.uint32), *rest)
-            for packed, *rest in json.loads(entry[8:])
-        ]
-    except TypeError as error:
-        raise ValueError(str(error)) from None
+    notes, at = list[Note](), 8
+    while at != len(entry):
+        try:
+            fields, page, name, numbers = _NOTE.unpack_from(entry, at)
+        except struct.error as error:
+            raise ValueError(str(error)) from None
+        begin = at + _NOTE.size + name
+        site, at = entry[begin - name : begin].decode("utf-8", "surrogatepass"), begin + numbers
+        sentences = np.frombuffer(entry, "<u4", numbers // 4, begin).astype(np.uint32, copy=False)
+        has = bool(fields & _HAS_SENTENCES), bool(fields & _HAS_PAGE)
+        notes.append(Note(sentences if has[0] else None, site, bool(fields & _YES), page if has[1] else None))
+    return notes
 
 
 @dataclass(slots=True)
@@ -164,16 +176,18 @@ class RemoteTransaction:
         for key, limit in dict.fromkeys(postings):
             if (key, limit) not in self.filed:
                 by_limit.setdefault(limit, []).append(key)
+        packed = {limit: pack_keys(keys) for limit, keys in by_limit.items()}
         for row in new_rows:
             program.get(row)
-        for limit, keys in by_limit.items():
-            program.newest(pack_keys(keys), limit)
+        for limit, some in packed.items():
+            program.newest(b"".join(some), limit)
 
         def take(answers: Iterator[Any]) -> None:
-            self.rows.update((row, next(answers)) for row in new_rows)
+            for row in new_rows:
+                self.rows[row] = next(answers)
             for limit, keys in by_limit.items():
                 found = newest_of(next(answers), limit)
-                for key, packed in zip(keys, pack_keys(keys), strict=True):
-                    self.filed[key, limit] = found.get(packed, [])
+                for key, name in zip(keys, packed[limit], strict=True):
+                    self.filed[key, limit] = found.get(name, [])
 
         return take

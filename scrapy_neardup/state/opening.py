@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.errors import StoreError, StoreMismatch
+from scrapy_neardup.errors import SettingsError, StoreError, StoreMismatch
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.kv.base import SETTING, Engine, FileEngine, KeyValueStore
+from scrapy_neardup.kv.base import SETTING, Engine, FileEngine, KeyValueStore, without_password
 from scrapy_neardup.kv.checked import CheckedStore, Snapshot
 from scrapy_neardup.kv.memory import Memory, Temporary, Transaction
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import RECIPE, SECRET, Secret, fits, read_recipe, renamed, secret_of
-from scrapy_neardup.state.urls import ENGINES, default_url, load, parse_url
+from scrapy_neardup.state.urls import ENGINES, default_url, has_placeholders, load, parse_url
 from scrapy_neardup.state.verifier import row_problems
 
 #: The page store of a shared state.
@@ -102,6 +102,9 @@ def open_store(
     Without a recipe there must be a state. ``named_by``: see ``parse_url``; ``secret``: see ``open_at``.
     ``dry_run``: keep writes in memory and change nothing.
     """
+    if has_placeholders(url):
+        shown = without_password(url)
+        raise SettingsError(f"{named_by} is {shown!r}, but no spider fills it in here. Write a name for each %(…)s.")
     kind, location = parse_url(url, named_by)
     if not kind.is_persistent:
         return open_at(kind, location, recipe, named_by, secret)

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.cli.measure import parse_method
-from scrapy_neardup.cli.output import format_parts, write
+from scrapy_neardup.cli.output import write
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.text.marking import Mark, Part
 from tests.build import BREAD, HOSTILE, PEAR, PEARS, join_text, open_state, state_url
 from tests.cli import Invoke, is_clean, run
 
@@ -89,10 +88,6 @@ def test_characters_that_standard_output_lacks_or_that_steer_it_are_escaped(monk
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(taken, encoding="ascii"))
     write("bridge 桥 – \x1b[2J\n")
     assert taken.getvalue().decode() == "bridge \\u6865 \\u2013 \\x1b[2J\n".replace("\n", sys.stdout.newlines or "\n")
-
-
-def test_each_mark_looks_different() -> None:
-    assert format_parts([Part("a", mark) for mark in Mark]) == "a[[a]]{{a}}"
 
 
 EVIL = "\x1b[2J\x1b]0;title\x07\u202egnp\x9b2J\n\u2028forged"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_neardup.cli import check as cli_check
 from scrapy_neardup.errors import SettingsError, StoreError, StoreMismatch
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
@@ -49,6 +50,15 @@ def test_a_state_that_cannot_be_closed_is_found(sqlite: str, invoke: Invoke, mon
     monkeypatch.setattr(PageStore, "close", failing(StoreError("There is no room."), PageStore.close))
     done = invoke("check", "--store", sqlite)
     assert (done.code, "  unwritable: There is no room.\n" in done.out) == (1, True)
+
+
+def test_a_state_that_may_not_be_read_is_no_damage(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(*_: object) -> None:
+        raise StoreError("The state cannot be opened: Permission denied.") from PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(cli_check, "open_store", denied)
+    with pytest.raises(StoreError, match="Permission denied"):
+        run("check", "--store", sqlite)
 
 
 @pytest.mark.slow

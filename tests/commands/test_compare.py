@@ -121,18 +121,6 @@ def test_unjudged_pages(found: Found, a: str, b: str, settings: dict[str, Any], 
     assert answer["sentence"].startswith(f"unjudged ({reason}). {sentence}")
 
 
-def test_html_is_decoded_and_extracted_as_in_a_crawl(found: Found, folder: Path) -> None:
-    body = "".join(f"<p>{one}。</p>" for one in PEARS)
-    head = "<head><title>秋月梨早熟 - 果园日报网</title></head>"
-    html = f"<html>{head}<body><nav><ul><li>首页<li>新闻</ul></nav><article>{body}</article></body></html>"
-    (folder / "old.HTM").write_bytes(html.encode("gb18030"))
-    (folder / "new.txt").write_text(join_text(*PEARS), encoding="utf-8")
-    answer = found("old.HTM", "new.txt")
-    assert (answer["kind"], answer["a"]["title"], answer["b"]["title"]) == ("identical", "秋月梨早熟", "")
-    assert "首页" not in "".join(part["text"] for part in answer["a"]["text"])
-    assert marks(answer["a"]) == marks(answer["b"]) == PEARS
-
-
 # The state
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,16 +20,13 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
 from tests import methods
-from tests.build import page, story
+from tests.build import page, state_files, state_url, story
 from tests.cli import Invoke, add_spider, make_project, run, run_scrapy
 from tests.maintenance.states import rows
 
 CASCADE = make_method("cascade", {})
 OWN = {"method": "somebody.Elses", "parameters": {}}
-
-
-def url(path: Path) -> str:
-    return path.absolute().as_uri().replace("file", "sqlite", 1)
+url = partial(state_url, "sqlite")
 
 
 def crawled(path: Path, pages: Mapping[str, int], method: Method = CASCADE) -> Path:
@@ -135,19 +133,15 @@ def test_a_merge_only_reads_its_sources(tmp_path: Path, east: Path, invoke: Invo
     folder = tmp_path / "leveldb"
     assert run("merge", east, "--store", f"leveldb://{folder}/state.leveldb") == 0
     store = open_at(SQLite, str(east), None)
-    before, files = rows(store), state_files(east)
+    before, files = rows(store), state_files(tmp_path, east)
     new, names = tmp_path / "new.sqlite", (folder, folder / "state.leveldb", east, url(east))
     for name in names:
         done = invoke("merge", name, "--store", url(new), "--json")
         assert done.data["pages"] == 3
     assert "another process is using it" in done.err
-    assert (rows(store), state_files(east)) == (before, files)
+    assert (rows(store), state_files(tmp_path, east)) == (before, files)
     store.close()
     assert not list(folder.glob("*.lock"))
-
-
-def state_files(path: Path) -> dict[str, bytes]:
-    return {one.name: one.read_bytes() for one in path.parent.glob(f"{path.name}*") if one.suffix != ".sqlite-shm"}
 
 
 @pytest.mark.parametrize(

@@ -9,30 +9,13 @@ import pytest
 
 from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.record import Record
-from tests.build import (
-    EDITED,
-    EXCERPT,
-    KINDS,
-    PEAR,
-    judge_pages,
-    make_state,
-    open_state,
-    read_records,
-    state_url,
-)
+from tests.build import EDITED, EXCERPT, KINDS, PEAR, judge_pages, make_state, open_state, read_records, state_url
 from tests.cli import Invoke
 
 WINTER = """\
 The orchard is closed for the winter and its shop has moved into the old mill. Two hundred young trees were planted \
 along the brook on the last weekend of October. Whoever adopts one of them gets a crate of its first pears in three \
 years. """
-
-
-def forget(state: str, *urls: str) -> None:
-    """Forget pages, but not their copies."""
-    ids = [read_records(state)[url].id for url in urls]
-    with open_state(state) as store:
-        store.forget(ids)
 
 
 @pytest.mark.parametrize("typed", [f"{PEAR}/", "https://[half/", "", "://", "https://a.example/\udcff"])
@@ -74,12 +57,6 @@ def test_the_newest_pages_of_a_large_group_are_listed(state: str, invoke: Invoke
     said = invoke("explain", PEAR, "--store", state, "--limit", "2").out
     assert "33 pages, the newest 2 of them:" in said
     assert "copy 0.90 https://many.example/28\n" in said
-
-
-def test_copies_of_a_forgotten_original_are_counted(sqlite: str, invoke: Invoke) -> None:
-    forget(sqlite, PEAR)
-    said = invoke("stats", "--store", sqlite).out
-    assert re.search(r"^copies without original +2\ngroups +1\nlargest group +2$", said, re.MULTILINE)
 
 
 @pytest.mark.parametrize("kind", KINDS)

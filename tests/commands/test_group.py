@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
@@ -53,30 +51,6 @@ def test_a_command_has_its_help_and_the_version_names_the_compiled_module(tmp_pa
 def test_mistakes_have_exit_code_2(tmp_path: Path, arguments: list[str], said: str) -> None:
     done = run_scrapy(*arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout, said in done.stderr) == (2, "", True), done.stderr
-
-
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """Lets this process take an interrupt, which shells keep from processes in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform == "win32", reason="named pipes and signals")
-@pytest.mark.usefixtures("interruptible")
-def test_an_interrupt_ends_it_quietly(tmp_path: Path) -> None:
-    pipe = tmp_path / "docs.jsonl"
-    os.mkfifo(pipe)
-    command, streams = command_line("evaluate", str(pipe)), subprocess.PIPE
-    with (
-        subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=streams, stderr=streams) as running,
-        pipe.open("wb"),  # waits until the other end is opened for reading
-    ):
-        running.send_signal(signal.SIGINT)
-        assert running.communicate(timeout=60) == (b"", b"")
-    assert running.returncode == 130
 
 
 @pytest.mark.slow

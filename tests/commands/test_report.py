@@ -23,17 +23,12 @@ def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.fixture
-def state(tmp_path: Path) -> str:
-    return make_state("sqlite", tmp_path)
-
-
-def test_the_language_is_that_of_the_setting(state: str, invoke: Invoke) -> None:
+def test_the_language_is_that_of_the_setting(sqlite: str, invoke: Invoke) -> None:
     for language, settings, said in (
         ("en", {}, "report.html: 8 pages, 2 copies in 1 group ("),
         ("zh", {"NEARDUP_LANG": "zh"}, "report.html：8 个网页，2 个副本，分为 1 组（"),
     ):
-        assert invoke("report", "--store", state, **settings).out.startswith(said)
+        assert invoke("report", "--store", sqlite, **settings).out.startswith(said)
         assert Path("report.html").read_text(encoding="utf-8").partition('lang="')[2][:2] == language
 
 
@@ -49,11 +44,11 @@ def test_json_holds_the_whole_report(tmp_path: Path, kind: str, invoke: Invoke) 
     assert not list(tmp_path.glob("*.html"))
 
 
-def test_a_failed_report_leaves_the_earlier_file(tmp_path: Path, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_report_leaves_the_earlier_file(tmp_path: Path, sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("report.html").write_text("the one of before")
     monkeypatch.setattr(Path, "replace", _full)
     with pytest.raises(NearDupError, match="make room"):
-        run("report", "--store", state)
+        run("report", "--store", sqlite)
     assert Path("report.html").read_text() == "the one of before"
     assert not list(tmp_path.glob(".part*"))
 

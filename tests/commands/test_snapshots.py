@@ -16,36 +16,14 @@ import pytest
 
 from scrapy_neardup.cli import COMMANDS
 from scrapy_neardup.state.evidence import Keep
-from tests.build import (
-    BAKERY,
-    BREAD,
-    EDITED,
-    EXCERPT,
-    PAGES,
-    PEAR,
-    PEARS,
-    POWER,
-    POWER_AGAIN,
-    SAME,
-    SHORT,
-    join_text,
-    make_state,
-)
+from tests import build
+from tests.build import BAKERY, PAGES, PEARS, join_text, make_state
 from tests.cli import Invoke
 from tests.page.pages import ARTICLE
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
-URLS = {
-    "PEAR": PEAR,
-    "BREAD": BREAD,
-    "EDITED": EDITED,
-    "EXCERPT": EXCERPT,
-    "POWER": POWER,
-    "AGAIN": POWER_AGAIN,
-    "SAME": SAME,
-    "SHORT": SHORT,
-    "LOST": "https://nowhere.example/1",
-}
+URLS = {name: getattr(build, name) for name in ("PEAR", "BREAD", "EDITED", "EXCERPT", "POWER", "SAME", "SHORT")}
+URLS |= {"AGAIN": build.POWER_AGAIN, "LOST": "https://nowhere.example/1"}
 #: Command lines for each command. STATE has eight pages with their evidence, TEXTS the same with their texts.
 LINES = {
     "dedup": [

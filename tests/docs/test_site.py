@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -38,22 +35,6 @@ def build(target: Path) -> None:
     assert [process.returncode for process in running.values()] == [0, 0], said
 
 
-@pytest.fixture(scope="module")
-def address(built: Path) -> Iterator[str]:
-    handler = partial(_Quiet, directory=str(built))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join(10)
-
-
-class _Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
-
-
 def test_settings_link_to_their_reference_and_unknown_ones_do_not_build(built: Path, tmp_path: Path) -> None:
     page = built.joinpath("en", "reference", "verdicts.html").read_text(encoding="utf-8")
     assert 'href="settings.html#setting-neardup-policy"' in page
@@ -81,7 +62,8 @@ def test_each_page_links_to_itself_in_the_other_language(built: Path) -> None:
             assert built.joinpath(other, name).exists()
 
 
-def test_a_search_finds_the_pages_of_its_words_also_in_chinese(address: str) -> None:
+def test_a_search_finds_the_pages_of_its_words_also_in_chinese(built: Path) -> None:
+    address = built.as_uri()
     with browser() as chromium:
         page: Any = chromium.new_page()  # type: ignore[attr-defined]  # the library is imported late
 

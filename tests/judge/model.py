@@ -346,7 +346,7 @@ class State(Pages[Known]):
 
 def _is_older(earlier: Known, delivered: Known) -> bool:
     """Whether a text was there before a delivered page; of one that was delivered as a copy the URLs count."""
-    return (earlier.id if delivered.is_original else earlier.age) < delivered.age
+    return (earlier.id if delivered.is_original or delivered.leads else earlier.age) < delivered.age
 
 
 def _holds_nearly_all(new: Text, old: Text) -> bool:

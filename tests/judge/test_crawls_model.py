@@ -593,12 +593,10 @@ def test_crawls_in_memory_do_what_the_model_does(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(tmp_path: Path) -> None:
-    schemes = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]
-    seen = walk(schemes, tmp_path, 20)
+    seen = walk([scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")], tmp_path, 20)
     kinds = {kind.value for kind in Kind if kind is not Kind.MINOR_UPDATE}  # each version has another sentence
     assert {"expired", *kinds} <= {headline.split()[0] for headline in seen}, seen
-    assert {"as duplicate", "as better"} <= seen.keys(), seen
-    assert seen["by hand"]
+    assert min(seen["as duplicate"], seen["as better"], seen["by hand"]) > 0, seen
 
 
 @pytest.mark.soak

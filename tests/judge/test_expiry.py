@@ -6,14 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import memory_state
-from tests.build import answer, kind, page, story
+from tests.build import answer, kind, make_detector, page, story
 from tests.state.clock import HOUR, Clock
 
 BODY, OTHER = story(1, 20), story(2, 2)
@@ -27,9 +24,7 @@ class Crawl:
         self.clock, self.expired = Clock(), 0
         self.store = memory_state({})
         self.clock.govern(self.store)
-        policy = Policy(passes=lambda verdict: not (drops and verdict.is_copy))
-        method = make_method("cascade", {})
-        self.detector = Detector(method, self.store, who="test", bounds=bounds, on_expired=self.count, policy=policy)
+        self.detector = make_detector(self.store, drops=drops, bounds=bounds, on_expired=self.count)
 
     def count(self, pages: int) -> None:
         self.expired += pages
@@ -92,7 +87,7 @@ def test_at_its_end_a_crawl_removes_the_oldest_surplus_of_its_sealed_pages(seale
 def test_a_small_crawl_does_not_empty_a_large_state_at_once() -> None:
     crawl = Crawl(Bounds())
     crawl.sees_others(40)
-    small = Detector(make_method("cascade", {}), crawl.store, who="small", bounds=Bounds(max_pages=5))
+    small = make_detector(crawl.store, who="small", bounds=Bounds(max_pages=5))
     for number in range(3):
         answer(small, page(f"small{number}", story(500 + number)))
     small.seal()

@@ -189,12 +189,9 @@ def troubles(seed: int, runs: int, server: Server) -> set[tuple[str, int]]:
     return found
 
 
-def test_nor_do_both_if_one_is_killed_or_its_lease_ends_at_any_step(redis_server: Server) -> None:
-    assert ("kill", 1) in troubles(1, 25, redis_server)
-
-
-@pytest.mark.soak
 @pytest.mark.timeout(3600)
-def test_nor_do_both_in_a_great_many_orders(redis_server: Server) -> None:
-    for seed in range(20):
-        troubles(seed, 500, redis_server)
+@pytest.mark.parametrize(
+    ("seed", "runs"), [(1, 25), *(pytest.param(n, 500, marks=pytest.mark.soak) for n in range(20))]
+)
+def test_nor_do_both_if_one_is_killed_or_its_lease_ends_at_any_step(redis_server: Server, seed: int, runs: int) -> None:
+    assert ("kill", 1) in troubles(seed, runs, redis_server)

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
 from scrapy_neardup.judge.manual_verdicts import (
     ManualKind,
@@ -89,8 +88,6 @@ a URL with the same text is unchanged, with another text or title updated
     FIRST unique; FIRST unchanged first; FIRST+ updated; RETITLED updated; COPY duplicate first; COPY duplicate first
 a page that only a variant is like is a copy of the original
     FIRST unique; VARIANT duplicate first; FURTHER duplicate first
-without the variant it is an original
-    FIRST unique; FURTHER unique
 an original that has become a copy keeps its place for its copies
     FIRST unique; ANOTHER unique; ANOTHER@x duplicate another; ANOTHER=FIRST duplicate first;
     ANOTHER@y duplicate another
@@ -105,16 +102,12 @@ a row with enough text passes again only if its source has changed
     LISTED unjudged; LISTED unchanged listed; RELISTED updated; RELISTED unchanged listed; FIRST unique
 it waits for an equal row
     reserve LISTED unjudged; LISTED waits listed; RELISTED unjudged; commit LISTED; LISTED unchanged listed
-a page without text does not take the place of its article
-    FIRST unique; EMPTY unjudged; FIRST unchanged first
 a delivered copy is unchanged, and a dropped one a duplicate again
     FIRST unique; COPY duplicate first; VARIANT duplicate first; COPY duplicate first; drops no; COPY duplicate first;
     VARIANT duplicate first; drops yes; COPY unchanged first; VARIANT unchanged first
 a delivered text is known after another one was dropped in its place
     drops no; FIRST unique; ANOTHER unique; COPY duplicate first; drops yes; COPY=ANOTHER duplicate another;
     COPY+ duplicate first; drops no; COPY unchanged first
-an excerpt is an original of its own
-    FIRST unique; EXCERPT unique; EXCERPT@x duplicate excerpt; EXCERPT unchanged excerpt
 a dropped copy comes again: it is dropped, though only a forgotten variant was like it
     FIRST unique; VARIANT duplicate first; FURTHER duplicate first; forget VARIANT; FURTHER duplicate first;
     FURTHER duplicate first; FURTHER@x unique
@@ -138,8 +131,6 @@ nor by its similarity: another article at its URL passes
 a kept page passes once and is an original from then on
     FIRST unique; COPY duplicate first; keep COPY; COPY unique by hand; COPY unchanged copy; COPY@x duplicate copy
 a manual verdict that is taken back does not count
-    FIRST unique; keep COPY; undo COPY; COPY duplicate first
-nor one that made a copy
     copy ANOTHER FIRST; FIRST unique; ANOTHER duplicate first by hand; undo ANOTHER; ANOTHER unique
 a manual copy is one whatever the method says
     FIRST unique; VARIANT duplicate first; copy ANOTHER VARIANT; ANOTHER duplicate first by hand; drops no;
@@ -155,9 +146,6 @@ a copy of an unknown page, or of one without text, is judged as any page
     copy ANOTHER FIRST; ANOTHER unique; BARE unjudged; copy THIRD BARE; THIRD unique
 of two pages that are called copies of each other one passes
     copy ANOTHER FIRST; copy FIRST ANOTHER; FIRST unique; ANOTHER duplicate first by hand; FIRST+ updated
-a better page passes and leads
-    policy times paper; WIRE unique; PAPER better wire; BLOG duplicate paper; TIMES better paper;
-    LATE duplicate times
 a group is known whatever the policy is later
     policy times paper; WIRE unique; TIMES better wire; BLOG duplicate times; policy; WIRE unchanged times;
     TIMES unchanged times; BLOG duplicate times; LATE duplicate times; policy times paper; WIRE unchanged times;
@@ -165,6 +153,10 @@ a group is known whatever the policy is later
 updates of a superseded page pass, and the better one leads
     policy times paper; WIRE unique; TIMES better wire; WIRE+ updated; WIRE+ unchanged wire; WIRE++ updated;
     WIRE++ unchanged wire; LATE=WIRE duplicate times; LATE@x duplicate times
+so do updates of the better page
+    policy times; WIRE unique; TIMES better wire; WIRE+ updated; TIMES+ better wire; LATE@x duplicate times
+whatever the policy is later
+    policy times; WIRE unique; TIMES better wire; WIRE+ updated; policy; TIMES+ updated
 their copies are known once the better page is rolled back
     policy times paper; WIRE unique; TIMES better wire; WIRE+ updated; withdraw TIMES; LATE duplicate wire
 a delivered page that becomes a copy of an older text is a duplicate of the better page
@@ -173,9 +165,6 @@ updates of a better page that is superseded itself pass, too
     policy times paper; WIRE unique; PAPER better wire; TIMES better paper; PAPER+ updated; LATE duplicate times
 the better page that becomes another article leaves its place to the first
     policy times paper; WIRE unique; TIMES better wire; TIMES=THIRD updated; LATE duplicate wire
-the better page that is forgotten leaves its place to the first
-    policy times paper; WIRE unique; TIMES better wire; BLOG duplicate times; forget TIMES; LATE duplicate wire;
-    TIMES better wire
 a copy that was dropped for the better page leads once that is forgotten
     policy times paper; WIRE unique; TIMES better wire; PAPER duplicate times; forget TIMES; PAPER better wire
 a copy of the better page that is none of the first cannot lead
@@ -183,9 +172,6 @@ a copy of the better page that is none of the first cannot lead
 a page waits for a copy and for another version of itself
     reserve FIRST unique; COPY waits first; FIRST+ waits first; ANOTHER unique; lose FIRST; COPY unique;
     FIRST duplicate copy
-a copy in flight keeps nobody waiting who is like its original
-    drops no; FIRST unique; reserve COPY duplicate first; COPY waits copy; COPY@x duplicate first; lose COPY;
-    COPY duplicate first; COPY unchanged first
 a page that only a variant in flight is like waits for it
     drops no; FIRST unique; reserve VARIANT duplicate first; FURTHER waits variant; commit VARIANT;
     FURTHER duplicate first
@@ -193,10 +179,6 @@ a page that is no copy by a variant does not wait for one
     drops no; FIRST unique; reserve VARIANT duplicate first; REMOTE unique
 a delivered copy whose original is withdrawn is unchanged
     drops no; FIRST unique; COPY duplicate first; withdraw FIRST; COPY unchanged copy; FIRST unique
-a kept page waits for nobody, and others wait for it
-    keep COPY; reserve FIRST unique; reserve COPY unique; lose FIRST; COPY@x waits copy; commit COPY
-a manual copy waits for its original
-    copy ANOTHER FIRST; reserve FIRST unique; ANOTHER waits first; commit FIRST; ANOTHER duplicate first by hand
 two better pages wait for each other, and a worse one for none
     policy times paper; WIRE unique; reserve PAPER better wire; TIMES waits paper; BLOG duplicate wire; commit PAPER;
     TIMES better paper
@@ -215,8 +197,6 @@ an old page that takes over an article is newer than the article
     LONGER=THIRD unique; FIRST unique; LONGER updated; FIRST+ updated
 a page that becomes a copy of an older one is a duplicate
     LONGER unique; ANOTHER unique; LONGER2 unique; ANOTHER=FIRST duplicate longer
-whichever of two is the older one
-    LONGER2 unique; ANOTHER unique; LONGER unique; ANOTHER=FIRST duplicate longer2
 a delivered copy stays one when its original is updated
     drops no; FIRST unique; COPY duplicate first; FIRST+ updated; COPY=FIRST duplicate first
 better pages that are withdrawn leave their places to those before them
@@ -243,10 +223,9 @@ def outcome(verdict: Verdict) -> str:
 
 def do(store: PageStore, what: str, names: list[str], settings: dict[str, Any]) -> None:
     pages = [PAGES[name] for name in names if name in PAGES]
-    if what == "keep":
-        write_manual_verdicts(store, ManualVerdict(pages[0].url, ManualKind.KEEP, "", 1))
-    elif what == "copy":
-        write_manual_verdicts(store, ManualVerdict(pages[0].url, ManualKind.COPY, pages[1].url, 1))
+    if what in ("keep", "copy"):
+        other = pages[1].url if what == "copy" else ""
+        write_manual_verdicts(store, ManualVerdict(pages[0].url, ManualKind(what), other, 1))
     elif what == "undo":
         remove_manual_verdicts(store, pages[0].url)
     elif what == "forget":
@@ -262,17 +241,6 @@ def do(store: PageStore, what: str, names: list[str], settings: dict[str, Any]) 
         settings["policy"] = names[0] if names == ["longest"] else tuple(f"{name}.example" for name in names) or "first"
 
 
-def settle(detector: Detector, what: str, reservation: Reservation | None, wanted: Page) -> None:
-    """The item of a page comes through or is lost, or a committed page is withdrawn."""
-    if reservation is None:
-        assert what == "withdraw"
-        detector.roll_back(find_record(detector.store, wanted).id)
-    elif what == "commit":
-        detector.commit(reservation, sealed=True)
-    else:
-        detector.release(reservation)
-
-
 @pytest.mark.parametrize("name", SEQUENCES)
 def test_verdicts(name: str) -> None:
     """All pages of a group have one id, and the state is sound afterwards."""
@@ -281,7 +249,13 @@ def test_verdicts(name: str) -> None:
     for step in map(str.split, SEQUENCES[name].split(";")):
         what, expected = step[0], " ".join(step[1:])
         if what in ("commit", "lose", "withdraw"):
-            settle(detector, what, in_flight.pop(step[1], None), find_page(step[1]))
+            if (reservation := in_flight.pop(step[1], None)) is None:
+                assert what == "withdraw"
+                detector.roll_back(find_record(store, find_page(step[1])).id)
+            elif what == "commit":
+                detector.commit(reservation, sealed=True)
+            else:
+                detector.release(reservation)
             continue
         if what == "reserve":
             ruled = detector.check(find_page(step[1]))

@@ -27,23 +27,7 @@ from scrapy_neardup.state.layout import (
 )
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from tests.build import (
-    BREAD,
-    EDITED,
-    KINDS,
-    PEAR,
-    POWER,
-    SAME,
-    SHORT,
-    make_state,
-    open_state,
-    state_url,
-)
-
-
-@pytest.fixture(params=KINDS)
-def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return make_state(request.param, tmp_path)
+from tests.build import BREAD, EDITED, KINDS, PEAR, POWER, SAME, SHORT, make_state, open_state, state_url
 
 
 def page(store: PageStore, url: str) -> Record:
@@ -127,7 +111,21 @@ def counted(store: PageStore, expected: dict[str, int]) -> dict[str, int]:
 
 
 Damage = Callable[[PageStore], object]
-#: What is done to a state, and the problems that it makes.
+#: Rows that are put into a state, and the problems that they make.
+ROWS: dict[tuple[bytes, bytes], dict[str, int]] = {
+    (b"r" + bytes(9), b""): {"broken record": 1, "wrong count": 1},
+    (b"u123", pack_seen(7, 7)): {"broken URL": 1},
+    (b"k" + bytes(12), b""): {"broken key": 1},
+    (evidence_key(7), Evidence("near").pack()): {"evidence without page": 1},
+    (b"e12", Evidence().pack()): {"broken evidence": 1},
+    (b"o" + bytes(15), b""): {"broken queue": 1},
+    (FRONTIER, b"7"): {"broken frontier": 1},
+    (meta_key("decisions"), b"[]"): {"broken decision": 1},
+    (meta_key("surprise"), b"1"): {"unknown row": 1},
+    (b"j" + bytes(16), b""): {"left over": 1},
+    (b"g" + bytes(8), b"{}"): {"left over": 1},
+}
+#: What else is done to a state, and the problems that it makes.
 DAMAGES: dict[str, tuple[Damage, dict[str, int]]] = {
     "a record is gone": (
         lambda store: delete(store, record_key(page(store, BREAD).id)),
@@ -143,10 +141,6 @@ DAMAGES: dict[str, tuple[Damage, dict[str, int]]] = {
         ),
         {"broken record": 1},
     ),
-    "the key of a record is too long": (
-        lambda store: put(store, b"r" + bytes(9), b""),
-        {"broken record": 1, "wrong count": 1},
-    ),
     "a URL is another one": (
         lambda store: repack(store, replace(page(store, SHORT), url="https://town.example/other")),
         {"wrong rows": 2},
@@ -160,7 +154,6 @@ DAMAGES: dict[str, tuple[Damage, dict[str, int]]] = {
         lambda store: change(store, url_key(SHORT, store.hashes), lambda seen: seen[:9]),
         {"broken URL": 1},
     ),
-    "the key of a URL is too short": (lambda store: put(store, b"u123", pack_seen(7, 7)), {"broken URL": 1}),
     "a URL has two pages": (second_version, {"two pages of a URL": 1}),
     "a posting is gone": (
         lambda store: unfile(store, page(store, BREAD).keys[0], page(store, BREAD).id),
@@ -174,29 +167,17 @@ DAMAGES: dict[str, tuple[Damage, dict[str, int]]] = {
         lambda store: change(store, posting_prefix(page(store, BREAD).keys[0]), lambda ids: ids[:-1]),
         {"broken key": 1},
     ),
-    "the key of a posting is cut": (lambda store: put(store, b"k" + bytes(12), b""), {"broken key": 1}),
     "a copy of a copy": (chain, {"copy of a copy": 1}),
-    "evidence of no page": (
-        lambda store: put(store, evidence_key(7), Evidence("near").pack()),
-        {"evidence without page": 1},
-    ),
     "evidence is noise": (
         lambda store: put(store, evidence_key(page(store, SAME).id), b"noise"),
         {"broken evidence": 1},
     ),
-    "the key of evidence is cut": (lambda store: put(store, b"e12", Evidence().pack()), {"broken evidence": 1}),
-    "a page in the queue is cut": (lambda store: put(store, b"o" + bytes(15), b""), {"broken queue": 1}),
-    "the frontier is noise": (lambda store: put(store, FRONTIER, b"7"), {"broken frontier": 1}),
     "counts are noise": (lambda store: put(store, block(store), b"noise"), {"broken counts": 1}),
     "counts of a block that is none": (
         lambda store: put(store, b"b\xff\xff", store.kv.get(block(store)) or b""),
         {"broken counts": 1},
     ),
-    "decisions are noise": (lambda store: put(store, meta_key("decisions"), b"[]"), {"broken decision": 1}),
-    "an unknown name": (lambda store: put(store, meta_key("surprise"), b"1"), {"unknown row": 1}),
     "unknown rows": (unknown_rows, {"unknown row": 5}),
-    "an unsealed page": (lambda store: put(store, b"j" + bytes(16), b""), {"left over": 1}),
-    "an unsealed crawl": (lambda store: put(store, b"g" + bytes(8), b"{}"), {"left over": 1}),
     "a wrong count": (lambda store: setattr(store, "pages", 9), {"wrong count": 1}),
 }
 
@@ -216,9 +197,11 @@ def test_a_sound_state_is_found_sound(kind: str, tmp_path: Path) -> None:
     assert (keys > 20, evidence) == (True, 8)
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_damage_is_found(damage: str, tmp_path: Path) -> None:
-    plant, expected = DAMAGES[damage]
+PLANTED = [*DAMAGES.values(), *((lambda store, row=row: put(store, *row), expected) for row, expected in ROWS.items())]
+
+
+@pytest.mark.parametrize(("plant", "expected"), PLANTED)
+def test_damage_is_found(plant: Damage, expected: dict[str, int], tmp_path: Path) -> None:
     with open_state(make_state("sqlite", tmp_path)) as store:
         plant(store)
         found = check(store)

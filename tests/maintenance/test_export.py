@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
-from scrapy_neardup.errors import StoreDamaged, StoreMismatch
+from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.judge.recipes import decide
@@ -18,16 +15,15 @@ from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.copying import copy_state, export
 from scrapy_neardup.maintenance.merge import merge, take_verdicts
-from scrapy_neardup.maintenance.source import OpenState, PageEntry, check_recipes
+from scrapy_neardup.maintenance.source import OpenState, PageEntry
 from scrapy_neardup.maintenance.tables import CRAWLS, SITES, Crawl, SiteDrops
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.layout import evidence_key, record_key
 from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
 from tests.build import FILE_ENGINES, KINDS
-from tests.maintenance.states import RECIPE, Killed, check, killed_before, pages, rows, state
+from tests.maintenance.states import RECIPE, Killed, check, killed_before, rows, state
 
 ORIGINAL = Record(0x1A, "https://a.example/渡口", 0x1A, 1.0, (0, 2**40 - 1), b"\x00\xff sketch")
 PAGES = [
@@ -72,16 +68,6 @@ def test_a_copy_has_every_row_and_the_secret(tmp_path: Path, kind: str) -> None:
         assert set(manual_verdicts(united)) == {COPIED, KEEP}
 
 
-@pytest.mark.slow
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(pages(), st.integers(0, 3))
-def test_a_state_merged_into_a_new_one_is_the_same(filed: list[PageEntry], notes: int) -> None:
-    store, copy = state(filed, notes if filed else 0), memory_state(RECIPE)
-    assert merge(OpenState(store), copy).added == len(filed)
-    assert rows(copy) == rows(store)
-    check(copy)
-
-
 def test_of_two_pages_of_a_url_the_newer_one_is_copied_whichever_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
     versions = [PageEntry(Record(id, "https://a.example/", id, 1.0, (id,), b"sketch"), id) for id in (1, 2)]
     for order in (versions, versions[::-1]):
@@ -120,19 +106,6 @@ def test_a_merge_into_a_new_state_that_is_killed_leaves_no_page(tmp_path: Path) 
         store.close()
     with killed_before(whole := memory_state(RECIPE), len(PAGES) + 4):
         merge(source, whole)  # there is no further write
-
-
-def test_another_recipe_or_secret_is_refused_with_what_differs() -> None:
-    ours = state(PAGES)
-    other: dict[str, Any] = {**RECIPE, "hash": "md5"}
-    theirs = memory_state({**other, "parameters": {"n": (5, 4), "ü": "新"}})
-    with pytest.raises(StoreMismatch, match=r"hash is 'md5'.*parameters\.n is \[5, 4\]"):
-        check_recipes([OpenState(ours), OpenState(theirs)], ours.recipe, "--store")
-    for secret in (Secret(b"another"), Secret.shared("a secret of several states")):
-        theirs = memory_state(other, secret=secret)
-        with pytest.raises(StoreMismatch, match="NEARDUP_SECRET"):
-            check_recipes([OpenState(ours), OpenState(theirs)], ours.recipe, "--store")
-    check_recipes([OpenState(ours), OpenState(ours)], ours.recipe, "--store")
 
 
 def test_of_two_manual_verdicts_the_newer_one_stays_whichever_state_it_is_in() -> None:

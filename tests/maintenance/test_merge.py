@@ -12,7 +12,7 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.judge.recipes import method_of
-from scrapy_neardup.maintenance.merge import MergeCounts, find_copy, merge
+from scrapy_neardup.maintenance.merge import MergeCounts, merge
 from scrapy_neardup.maintenance.source import OpenState, PageEntry
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Kind, Page
@@ -21,16 +21,7 @@ from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from tests.build import page, story
-from tests.maintenance.states import (
-    Killed,
-    check,
-    dangling,
-    fill,
-    killed_before,
-    pages,
-    rows,
-    state,
-)
+from tests.maintenance.states import Killed, check, dangling, fill, killed_before, pages, rows, state
 
 STATES = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -355,17 +346,6 @@ def test_two_halves_of_a_crawl_have_the_groups_of_the_whole() -> None:
         merged(ours, theirs, method)
         assert originals(ours) == originals(whole), name
         assert sum(one == name for name, one in originals(ours).items()) == 5
-
-
-def test_a_key_that_too_many_pages_share_leads_nowhere(cascade: Method) -> None:
-    ours = crawl(cascade, [page("a", story(1))])
-    (known,) = ours.records()
-    page_there = replace(known, id=known.id + 1, url="http://b.example/")
-    assert find_copy(cascade, ours, page_there) is not None
-    for number in range(cascade.common):
-        ours.add(Record(number + 1, f"http://{number}.example/", number + 1, 1.0, known.keys, b""))
-    assert find_copy(cascade, ours, page_there) is None
-    assert find_copy(cascade, ours, replace(page_there, sketch=b"")) is None
 
 
 # The method

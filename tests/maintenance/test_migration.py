@@ -33,19 +33,7 @@ from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import existing_states, parse_url
-from tests.build import (
-    BREAD,
-    KINDS,
-    PAGES,
-    PEAR,
-    PEARS,
-    POWER,
-    SAME,
-    SHORT,
-    join_text,
-    make_state,
-    state_url,
-)
+from tests.build import BREAD, PAGES, PEAR, PEARS, POWER, SAME, SHORT, join_text, make_state, state_url
 from tests.cli import Invoke, run
 
 #: Methods with nothing in common but their pages.
@@ -134,16 +122,6 @@ def migrate(invoke: Invoke) -> Migrate:
         return {way: many for way, many in found["pages"].items() if many}, new
 
     return migrated
-
-
-@pytest.fixture(params=KINDS)
-def state(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return make_state(request.param, tmp_path)
-
-
-@pytest.fixture
-def sqlite(tmp_path: Path) -> str:
-    return make_state("sqlite", tmp_path)
 
 
 def test_all_that_is_no_fingerprint_survives(state: str, migrate: Migrate) -> None:
@@ -246,26 +224,6 @@ def test_by_another_extractor_fingerprints_stay(tmp_path: Path, migrate: Migrate
     assert delivered(crawl(new)) == []
 
 
-def test_a_state_of_now_needs_no_new_one(sqlite: str, invoke: Invoke) -> None:
-    before = beside(sqlite)
-    assert invoke("migrate", "--store", sqlite).out.endswith(
-        "already has the current method, parameters and versions.\n"
-    )
-    assert beside(sqlite) == before
-
-
-def test_to_another_place_and_kind(tmp_path: Path, invoke: Invoke) -> None:
-    pytest.importorskip("plyvel")
-    state, there = make_state("sqlite", tmp_path), state_url("leveldb", tmp_path / "deep" / "new.leveldb")
-    before = told(state)
-    done = invoke("migrate", "--store", state, "--to", there, **MINHASH)
-    assert f"NEARDUP_STORE = '{there}'" in done.out.splitlines()[-1]
-    assert told(there, **MINHASH) == told(state) == before
-    assert beside(there) == ["new.leveldb"]
-    with pytest.raises(StoreError, match=r"new\.leveldb already exists"):
-        run("migrate", "--store", state, "--to", there, **MINHASH)
-
-
 def test_pages_that_did_not_come_between_two_migrations_stay_known_by_their_url(sqlite: str, migrate: Migrate) -> None:
     _, new = migrate(sqlite, **MINHASH)
     assert crawl(new, [PAGES[1]], **MINHASH)[0].headline == "updated"
@@ -294,16 +252,6 @@ def test_a_migration_that_is_interrupted_leaves_nothing(
             run("migrate", "--store", state, **MINHASH)
     assert beside(state) == files
     assert told(migrate(state, **MINHASH)[1], **MINHASH) == before
-
-
-def test_the_new_state_does_not_lie_inside_the_old_one(tmp_path: Path) -> None:
-    """LevelDB's folder with a folder in it could not be read."""
-    url = make_state("leveldb", tmp_path)
-    before = all_rows(url)
-    for inside in (url, f"{url}/db/new"):
-        with pytest.raises(StoreError, match="inside of it"):
-            run("migrate", "--store", url, "--to", inside, **MINHASH)
-    assert all_rows(url) == before
 
 
 def test_a_state_that_a_crawl_began_meanwhile_is_not_replaced(

@@ -14,24 +14,13 @@ from scrapy_neardup.judge.drops import Drop
 from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.copying import repair
-from scrapy_neardup.maintenance.tables import (
-    CRAWLS,
-    SITES,
-    Crawl,
-    SiteDrops,
-    Table,
-    add_site_drops,
-    most_dropped,
-)
+from scrapy_neardup.maintenance.tables import CRAWLS, SITES, Crawl, SiteDrops, Table, add_site_drops, most_dropped
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.layout import crawl_key, drop_key, judgement_key, site_key
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.urls import parse_url
 from tests.build import FILE_ENGINES
-from tests.state.test_contract import Place, lasting
-
-__all__ = ["lasting"]
 
 #: A table, two values in the order of their keys, and rows that are none of its values.
 TABLES: dict[str, tuple[Table[Any], tuple[Any, Any], list[tuple[bytes, bytes]]]] = {
@@ -80,29 +69,18 @@ def store() -> PageStore:
     return open_store("memory:", {})
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_values_are_read_as_they_were_written_in_every_store(lasting: Place, name: str) -> None:
-    table, values, _ = TABLES[name]
-    store = lasting.open()
-    table.write(store, *values)
-    table.write(store, values[0])
-    found = list(table.read(store))
-    assert len(found) == 2
-    assert all(value in found for value in values)
-    assert check(store).sound
-
-
-def write_whole(store: PageStore, name: str) -> Any:
-    """Write a row of this kind that is as it should be; returns its value."""
+def write_whole(store: PageStore, name: str) -> tuple[Any, ...]:
+    """Write rows of this kind that are as they should be; returns their values."""
     if name == "drop":
         store.write(Changes(dict([DROP.row()])))
-        return DROP
+        return (DROP,)
     if name == "judgement":
         write_manual_verdicts(store, JUDGED)
-        return JUDGED
-    table, (value, _), _ = TABLES[name]
-    table.write(store, value)
-    return value
+        return (JUDGED,)
+    table, values, _ = TABLES[name]
+    table.write(store, *values)
+    table.write(store, values[0])
+    return values
 
 
 def read_all(store: PageStore, name: str) -> list[Any]:
@@ -126,7 +104,8 @@ def test_a_broken_row_is_left_out_of_a_repaired_copy(
     source, target = (parse_url(url)[1] for url in urls)
     repair((FILE_ENGINES["sqlite"], source), (FILE_ENGINES["sqlite"], target))
     mended = open_store(urls[1], {})
-    assert read_all(mended, name) == [whole]
+    found = read_all(mended, name)
+    assert (len(found), all(value in found for value in whole)) == (len(whole), True)
     close_store(mended)
 
 

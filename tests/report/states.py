@@ -1,15 +1,19 @@
-"""A state whose pages do all that a page may do to a reader."""
+"""States made by hand: of a few pages, of more than a report shows, and of pages that do all that a page may do."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.opening import open_store
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 
 SECOND = 10**9
-#: The id of the first page, and so when it was first seen.
-FIRST = 1_750_000_000 * SECOND
+#: When the first page of most states is first seen, in seconds since 1970, and the id that follows from it.
+BEGIN = 1_750_000_000
+FIRST = BEGIN * SECOND
+RECIPE: dict[str, Any] = {"method": "cascade", "version": 1, "parameters": {}}
 TITLES = [
     "<script>alert('title')</script>",
     '"><img src=x onerror="alert(\'attribute\')">',
@@ -39,6 +43,43 @@ SENTENCES = [
 KINDS = ["identical", "near", "retitled", "excerpt"]
 
 
+class State:
+    """Pages that are made one after the other, a minute apart."""
+
+    def __init__(self, recipe: dict[str, Any] | None = None, step: int = 60) -> None:
+        self.store = memory_state(RECIPE if recipe is None else recipe)
+        self._step = step
+        self._next = FIRST
+
+    def add(
+        self, url: str, of: int = 0, similarity: float = 1.0, evidence: Evidence | None = None, *, seen: int = 0
+    ) -> int:
+        """Put in an original, or a copy ``of`` another page; returns its id."""
+        id, self._next = self._next, self._next + self._step * SECOND
+        self.store.add(Record(id, url, of or id, similarity), evidence, seen=seen or id // SECOND)
+        return id
+
+    def copy(self, url: str, of: int, likeness: str = "near", similarity: float = 0.8, **evidence: Any) -> int:
+        """Put in a copy with evidence."""
+        return self.add(url, of, similarity, Evidence(likeness, 0, similarity, **evidence))
+
+
+def large() -> PageStore:
+    """More groups, sites and copies of one page than a report shows."""
+    state = State()
+    first = state.add("https://first.example/", evidence=Evidence(title="First"))
+    for n in range(120):
+        original = state.add(f"https://of{n}.example/", evidence=Evidence(title=f"Of {n}"))
+        if n % 3:
+            state.copy(f"https://on{n}.example/", original, KINDS[n % 4], letters=100, title=f"On {n}")
+        else:
+            state.add(f"https://on{n}.example/", original, 0.5)
+    for n in range(30):
+        state.copy(f"https://mirror{n}.example/", first, letters=n)
+        state.add(f"https://like{n}.example/", evidence=Evidence(("excerpt", "same_title")[n % 2], first, 0.3))
+    return state.store
+
+
 def text(number: int) -> str:
     own = f"Sentence number {number} is all my own <i>and</i> nobody else has it"
     return f"{SENTENCES[0]}. {own}.\n{SENTENCES[1]}。<script>alert('text')</script> {SENTENCES[2]}"
@@ -46,7 +87,7 @@ def text(number: int) -> str:
 
 def hostile(pages: int = 80) -> PageStore:
     """A state in memory: every other page is a copy of the one before."""
-    store = open_store("memory:", {"method": "cascade", "version": 1, "parameters": {"certain": 0.76, "base": 0.54}})
+    store = memory_state({**RECIPE, "parameters": {"certain": 0.76, "base": 0.54}})
     for number in range(pages):
         id = FIRST + number * 600 * SECOND
         url = URLS[number % len(URLS)].format(f"site{number % 7}") + f"/{number}"

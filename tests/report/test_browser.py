@@ -18,8 +18,7 @@ from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import render_report as html
 from scrapy_neardup.state.evidence import Evidence
 from tests.report.browser import Seen, shown
-from tests.report.recount import State
-from tests.report.states import SENTENCES, hostile
+from tests.report.states import SENTENCES, State, hostile
 
 
 @pytest.fixture(scope="module")
@@ -237,15 +236,6 @@ def test_in_chinese(chromium: Any, tmp_path: Path) -> None:
         check_quiet(seen, file)
 
 
-def test_light_and_dark(chromium: Any, report: Path) -> None:
-    bars = []
-    for dark in (False, True):
-        with shown(chromium, report, dark=dark) as (page, _):
-            fills = "all => all.map(one => getComputedStyle(one).backgroundColor)"
-            bars.append(set(page.eval_on_selector_all("#kinds .part", fills)))
-    assert ["rgb(179, 64, 31)" in bars[0], "rgb(240, 138, 98)" in bars[1]] == [True, True]
-
-
 @pytest.mark.parametrize("width", [320, 820])
 def test_on_a_narrow_screen_nothing_sticks_out(chromium: Any, report: Path, width: int) -> None:
     with shown(chromium, report, width=width) as (page, seen):
@@ -256,14 +246,3 @@ def test_on_a_narrow_screen_nothing_sticks_out(chromium: Any, report: Path, widt
         page.eval_on_selector_all("details", "all => all.forEach(one => { one.open = true; })")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         check_quiet(seen, report)
-
-
-def test_it_can_be_used_by_keyboard_alone(opened: Any) -> None:
-    reached = set()
-    for _ in range(60):
-        opened.keyboard.press("Tab")
-        reached.add(opened.evaluate("document.activeElement.id || document.activeElement.tagName"))
-    assert {"A", "SUMMARY", "more-groups"} <= reached
-    opened.focus("#more-groups")
-    opened.keyboard.press("Enter")
-    assert opened.locator("details.group:visible").count() == 100

@@ -14,7 +14,7 @@ from scrapy_neardup.report.pairs import PAIRS, SHOWN
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.text.marking import Mark, own_letters, sentence_letters
 from scrapy_neardup.untrusted import clean_text
-from tests.report.recount import State
+from tests.report.states import State
 
 FERRY = "渡口今天清晨恢复通航。头一班船载着二十三名乘客离岸。船票仍是两块钱。"
 

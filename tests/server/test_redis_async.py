@@ -179,9 +179,9 @@ def test_who_knows_fewer_levels_than_are_in_use_asks_again(redis_server: Server)
     links = [Link(url) for _ in range(3)]
     for link, id, pages in zip(links, ids, (10, 1_000_000), strict=False):
         program = link.program()
-        program.file([key], id, pages)
+        program.file(key, id, pages)
         link.run(program)
-    assert [link.ask(Program.newest, [key], 9) for link in links] == [[key + ids[0], key + ids[1]]] * 3
+    assert [link.ask(Program.newest, key, 9) for link in links] == [[key + ids[0], key + ids[1]]] * 3
     assert [link.levels for link in links] == [3, 3, 3]
     assert not redis_server.client.exists(links[0].prefix + DIRECTORY)
     for link in links:
