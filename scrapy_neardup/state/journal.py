@@ -15,7 +15,6 @@ from urllib.parse import quote, unquote
 
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.kv.base import Changes, KeyValueStore
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.expiry import Expiry
@@ -60,25 +59,18 @@ def prune_list(directory: str, is_known: Callable[[str], bool]) -> tuple[int, li
 
     The page of an escaped URL may come again under either form. Raises NearDupError.
     """
-    path, many, first = Path(directory, LIST), 0, list[str]()
+    path = Path(directory, LIST)
     if not path.is_file():
         return 0, []
-    seen = set[int]()
-    with (
-        path.open(encoding="utf-8", errors="surrogatepass") as file,
-        replace_file(path) as draft,
-        draft.open("w", encoding="utf-8", errors="surrogatepass") as kept,
-    ):
-        for url in map(str.strip, file):
-            mark = OPEN.of(url)
-            if url and mark not in seen and not any(map(is_known, {url, unquote(url)})):
-                seen.add(mark)
-                kept.write(f"{url}\n")
-                many += 1
-                first += [url][: _FEW - len(first)]
-    if not many:
+    lines = path.read_text("utf-8", "surrogatepass").split("\n")
+    urls = dict.fromkeys(filter(None, map(str.strip, lines)))
+    left = [url for url in urls if not any(map(is_known, {url, unquote(url)}))]
+    if left:
+        with replace_file(path) as draft:
+            draft.write_text("".join(f"{url}\n" for url in left), "utf-8", "surrogatepass")
+    else:
         path.unlink(missing_ok=True)
-    return many, first
+    return len(left), left[:_FEW]
 
 
 def _escape(url: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -19,15 +18,10 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import records
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
+from tests.build import record as page
 from tests.faults import engine_of
 
 RECIPE = {"method": "minhash", "seed": 7}
-
-
-def page(n: int) -> Record:
-    id = 1_700_000_000_000_000_000 + n
-    return Record(id, f"https://news.example.cn/{n}.html", id, 1.0, (1, n), b"sketch" * 50)
 
 
 def opened(path: Path) -> PageStore:
@@ -94,72 +88,53 @@ def test_an_empty_file_is_begun_as_a_new_state(tmp_path: Path) -> None:
         assert store.find(page(1).url) == page(1)
 
 
-def test_what_is_no_file_is_an_error_and_nothing_is_put_beside_it(tmp_path: Path) -> None:
-    (tmp_path / "state.sqlite").mkdir()
-    with pytest.raises(StoreError, match=r"is no file, .*NEARDUP_STORE") as refused:
-        opened(tmp_path / "state.sqlite")
-    assert str(tmp_path / "state.sqlite") in str(refused.value)
-    assert [file.name for file in tmp_path.rglob("*")] == ["state.sqlite"]
-
-
-def test_a_file_that_is_no_database_cannot_be_repaired_and_nothing_is_put_beside_it(tmp_path: Path) -> None:
-    path = tmp_path / "notes.txt"
-    path.write_text("notes")
-    with (
-        pytest.raises(StoreError, match="no scrapy-neardup state"),
-        SQLite.damaged_copy(str(path), tmp_path / "copies"),
-    ):
+def test_what_is_no_file_or_no_database_is_neither_opened_nor_repaired(tmp_path: Path) -> None:
+    folder, notes = tmp_path / "state.sqlite", tmp_path / "notes.txt"
+    folder.mkdir()
+    notes.write_text("notes")
+    with pytest.raises(StoreError, match=rf"{folder} is no file, .*NEARDUP_STORE"):
+        opened(folder)
+    copy = SQLite.damaged_copy(str(notes), tmp_path / "copies")
+    with pytest.raises(StoreError, match="no scrapy-neardup state"), copy:
         pass
-    assert files(path) == {"notes.txt": b"notes"}
+    assert {file.name for file in tmp_path.rglob("*")} == {"state.sqlite", "notes.txt"}
 
 
-def commits(store: PageStore, write: Callable[[], object]) -> list[str]:
-    """For each commit of what is written whether SQLite waits for the disk."""
-    found: list[str] = []
-    names = {0: "OFF", 1: "NORMAL", 2: "FULL"}
-    levels = {name: name for name in names.values()}
-
-    def told(statement: str) -> None:
-        if statement.startswith("PRAGMA synchronous = "):
-            levels["now"] = statement.rpartition(" ")[2]
-        elif statement == "COMMIT":
-            found.append(levels["now"])
-
-    (level,) = engine_of(store)._db.execute("PRAGMA synchronous").fetchone()
-    levels["now"] = names[level]
-    engine_of(store)._db.set_trace_callback(told)
-    write()
-    engine_of(store)._db.set_trace_callback(None)
-    return found
-
-
-@pytest.mark.parametrize("opening", ["new", "there"])
-def test_a_seal_waits_for_the_disk_and_a_commit_each_second(
-    opening: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_seal_waits_for_the_disk_and_a_commit_each_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: clock[0])
-    if opening == "there":
-        opened(tmp_path / "state.sqlite").close()
-    with closing(opened(tmp_path / "state.sqlite")) as store:
-        assert engine_of(store)._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        assert commits(store, lambda: store.add(page(1))) == ["NORMAL"]
-        clock[0] += records.SYNC_EVERY
-        assert commits(store, lambda: store.add(page(2))) == ["FULL"]
-        assert commits(store, lambda: store.add(page(3))) == ["NORMAL"]
-        generation = store.begin("a crawl")
-        assert commits(store, lambda: store.add(page(4), generation=generation)) == ["NORMAL"]
-        assert commits(store, lambda: store.seal(generation, [page(4).id])) == ["FULL"]
-        assert commits(store, lambda: store.touch(page(1))) == ["NORMAL"]
+    for number in (0, 10):  # a new state, and one that was there
+        with closing(opened(tmp_path / "state.sqlite")) as store:
+            db, commits, level = engine_of(store)._db, list[str](), ["NORMAL"]
+
+            def told(statement: str, commits: list[str] = commits, level: list[str] = level) -> None:
+                if statement.startswith("PRAGMA synchronous = "):
+                    level[0] = statement.rpartition(" ")[2]
+                elif statement == "COMMIT":
+                    commits.append(level[0])
+
+            assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+            assert db.execute("PRAGMA synchronous").fetchone() == (1,)
+            generation = store.begin("a crawl")
+            db.set_trace_callback(told)
+            store.add(page(number))
+            clock[0] += records.SYNC_EVERY
+            store.add(page(number + 1))
+            store.add(page(number + 2), generation=generation)
+            store.seal(generation, [page(number + 2).id])
+            store.touch(page(number))
+            db.set_trace_callback(None)
+            assert commits == ["NORMAL", "FULL", "NORMAL", "FULL", "NORMAL"]
 
 
 def test_a_write_that_fails_leaves_the_level_as_it_was(tmp_path: Path) -> None:
     with closing(opened(tmp_path / "state.sqlite")) as store:
-        engine_of(store)._db.execute("PRAGMA query_only = ON")
+        engine = engine_of(store)
+        engine._db.execute("PRAGMA query_only = ON")
         with pytest.raises(StoreError):
-            engine_of(store).write(Changes({b"z": b""}), sync=True)
-        engine_of(store)._db.execute("PRAGMA query_only = OFF")
-        assert engine_of(store)._db.execute("PRAGMA synchronous").fetchone() == (1,)
+            engine.write(Changes({b"z": b""}), sync=True)
+        engine._db.execute("PRAGMA query_only = OFF")
+        assert engine._db.execute("PRAGMA synchronous").fetchone() == (1,)
         store.add(page(1))
         assert store.find(page(1).url) == page(1)
 

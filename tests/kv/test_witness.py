@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,24 +14,20 @@ import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
 from scrapy_neardup.kv import tally as witness
-from scrapy_neardup.kv.base import Changes, Engine
-from scrapy_neardup.kv.tally import RowTally, Witness, check_bytes, of_row
+from scrapy_neardup.kv.base import Changes, FileEngine
+from scrapy_neardup.kv.tally import RowTally, Witness, check_bytes, of_row, secret_at
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.layout import pack_seen, record_key, url_key
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import default_url
 from tests.build import FILE_ENGINES
+from tests.build import record as page
 from tests.faults import engine_of
 from tests.state.test_contract import copy_as_killed
 
 RECIPE = {"method": "minhash", "seed": 7}
 KINDS = [kind for kind in ("leveldb", "sqlite") if kind != "leveldb" or find_spec("plyvel")]
-
-
-def page(n: int) -> Record:
-    return Record(n, f"https://news.example.cn/{n}.html", n, 1.0, (1, n), b"sketch" * 20)
 
 
 def fill(store: PageStore, first: int, last: int) -> None:
@@ -80,54 +77,55 @@ def tally(sequence: int, *, closed: bool = False) -> RowTally:
     return RowTally(b"a state!", sequence, sequence * 2, 2**63 + sequence, closed)
 
 
-def test_what_was_noted_is_read_again(tmp_path: Path) -> None:
-    path = tmp_path / "witness"
-    found = Witness.create(path, tally(0))
-    assert (found.newest, found.synced) == (tally(0), tally(0))
-    found.note(tally(1), synced=True)
-    found.note(tally(2), synced=False)
+@contextmanager
+def opened(found: Witness) -> Iterator[Witness]:
+    yield found
     found.release()
-    again = Witness(path)
-    assert (again.newest, again.synced) == (tally(2), tally(1))
-    assert not again.was_closed(tally(1))
-    again.close(tally(3, closed=True), "7:ab")
-    again.release()
-    last = Witness(path)
-    assert (last.newest, last.digest, last.was_closed(tally(3, closed=True))) == (tally(3, closed=True), "7:ab", True)
-    last.note(tally(4), synced=True)
-    last.release()
-    reopened = Witness(path)
-    assert not reopened.was_closed(tally(3, closed=True))
-    reopened.release()
+
+
+def read(path: Path) -> Witness:
+    with opened(Witness(path)) as found:
+        return found
+
+
+def test_what_was_noted_is_read_again(tmp_path: Path) -> None:
+    path, closed = tmp_path / "witness", tally(3, closed=True)
+    with opened(Witness.create(path, tally(0))) as found:
+        assert (found.newest, found.synced) == (tally(0), tally(0))
+        found.note(tally(1), synced=True)
+        found.note(tally(2), synced=False)
+    with opened(Witness(path)) as again:
+        assert (again.newest, again.synced, again.was_closed(tally(1))) == (tally(2), tally(1), False)
+        again.close(closed, "7:ab")
+    with opened(Witness(path)) as last:
+        assert (last.newest, last.digest, last.was_closed(closed)) == (closed, "7:ab", True)
+        last.note(tally(4), synced=True)
+    assert not read(path).was_closed(closed)
+    assert RowTally.unpack(closed.pack()) == closed
 
 
 @pytest.mark.parametrize("slot", [0, 1])
 def test_a_line_that_a_power_cut_has_torn_is_not_believed_and_the_other_one_is(slot: int, tmp_path: Path) -> None:
     path = tmp_path / "witness"
-    found = Witness.create(path, tally(0))
-    found.note(tally(1), synced=True)
-    found.note(tally(2), synced=True)
-    found.release()
+    with opened(Witness.create(path, tally(0))) as found:
+        for sequence in (1, 2):
+            found.note(tally(sequence), synced=True)
     data = bytearray(path.read_bytes())
     data[slot * 512 + 20] ^= 1
     path.write_bytes(data)
-    again = Witness(path)
-    again.release()
-    assert again.synced == tally(2 - (again._turn == 1))
-    assert again._turn == 1 - slot
+    again = read(path)
+    assert (again.synced, again._turn) == (tally(1 + slot), 1 - slot)
 
 
 def test_the_secret_is_read_however_damaged_the_rest_is(tmp_path: Path) -> None:
     path = tmp_path / "witness"
-    one = witness.Witness.create(path, witness.RowTally.new())
-    assert witness.secret_at(path) is None
-    one.keep(b"secret of the state")
-    one.release()
+    with opened(Witness.create(path, RowTally.new())) as one:
+        assert secret_at(path) is secret_at(tmp_path / "none") is None
+        one.keep(b"secret of the state")
     path.write_bytes(b"\0" * 1536 + path.read_bytes()[1536:])
-    assert witness.secret_at(path) == b"secret of the state"
+    assert secret_at(path) == b"secret of the state"
     path.write_bytes(path.read_bytes()[:1540] + b"x" + path.read_bytes()[1541:])
-    assert witness.secret_at(path) is None
-    assert witness.secret_at(tmp_path / "none") is None
+    assert secret_at(path) is None
 
 
 @pytest.mark.parametrize("data", [b"", b"noise" * 400, b" " * 1536, b"\xff" * 1536])
@@ -140,52 +138,32 @@ def test_a_file_without_a_whole_line_is_no_witness(data: bytes, tmp_path: Path) 
 def test_the_sum_is_another_if_a_row_ends_elsewhere() -> None:
     assert of_row(b"ab", b"c") != of_row(b"a", b"bc")
     assert check_bytes(b"ab", b"c") != check_bytes(b"a", b"bc")
-    assert RowTally.unpack(tally(7, closed=True).pack()) == tally(7, closed=True)
 
 
 # A state that was there and is not any more
 
 
-def gone(spot: Spot) -> None:
-    if spot.database().is_dir():
-        shutil.rmtree(spot.database())
-    else:
-        spot.database().unlink()
-
-
-def emptied(spot: Spot) -> None:
-    if spot.database().is_dir():
-        gone(spot)
-        spot.database().mkdir()
-    else:
-        spot.database().write_bytes(b"")
-
-
-@pytest.mark.parametrize("damage", [gone, emptied])
+@pytest.mark.parametrize("emptied", [False, True])
 @pytest.mark.parametrize("killed", [False, True])
-def test_a_state_that_is_gone_is_no_new_one(spot: Spot, damage: Callable[[Spot], None], killed: bool) -> None:
+def test_a_state_that_is_gone_is_no_new_one(spot: Spot, emptied: bool, killed: bool) -> None:
     with closing(spot.open()) as store:
         fill(store, 1, 21)
         left = spot.copied("killed") if killed else spot
-    damage(left)
+    database, is_sqlite = left.database(), left.kind.scheme == "sqlite"
+    database.unlink() if is_sqlite else shutil.rmtree(database)
+    if emptied:
+        database.touch() if is_sqlite else database.mkdir()
     assert left.kind.exists(left.location)
+    # No state of another kind answers for a file of SQLite's.
+    assert default_url(left.folder) == left.kind.url(left.location)
+    begin = left.witness if is_sqlite else Path(left.location)
     for _ in range(2):
-        with pytest.raises(StoreDamaged, match="20 pages") as refused:
+        with pytest.raises(StoreDamaged, match=r"20 pages.* To begin again there, delete .*NEARDUP_STORE") as refused:
             left.open()
-        for words in (str(left.witness), "To begin again there, delete", "NEARDUP_STORE", "check --repair"):
+        for words in (str(left.witness), f"delete {begin}", "check --repair"):
             assert words in str(refused.value)
-    begin = Path(left.location) if left.kind.scheme == "leveldb" else left.witness
-    assert f"delete {begin}" in str(refused.value)
-    shutil.rmtree(begin) if begin.is_dir() else begin.unlink()
+    begin.unlink() if is_sqlite else shutil.rmtree(begin)
     assert left.count() == 0
-
-
-def test_a_file_of_sqlite_that_is_gone_is_not_answered_by_a_state_of_another_kind(tmp_path: Path) -> None:
-    spot = Spot("sqlite", tmp_path)
-    spot.open().close()
-    assert default_url(tmp_path) == spot.kind.url(spot.location)
-    gone(spot)
-    assert default_url(tmp_path) == spot.kind.url(spot.location)
 
 
 def test_a_state_that_nobody_wrote_to_yet_may_begin_again(spot: Spot, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -246,29 +224,22 @@ def test_the_largest_file_of_sqlite_copied_alone_from_an_open_state_is_refused(t
         copy.open()
 
 
-def test_an_older_copy_is_told_of_until_its_own_witness_is_back(spot: Spot) -> None:
+def test_an_older_copy_and_the_witness_of_another_state_are_told_of(spot: Spot, tmp_path: Path) -> None:
     spot.fill(1, 11)
     old = spot.copied("old")
     spot.fill(11, 21)
-    newer = spot.witness.read_bytes()
+    newer, older = spot.witness.read_bytes(), old.witness.read_bytes()
     shutil.rmtree(spot.folder)
     shutil.copytree(old.folder, spot.folder)
-    older = spot.witness.read_bytes()
-    spot.witness.write_bytes(newer)
-    with pytest.raises(StoreDamaged, match=r"with 10 pages, but .* with 20"):
-        spot.open()
-    spot.witness.write_bytes(older)
-    assert spot.count() == 10
-
-
-def test_the_witness_of_another_state_is_told_of(spot: Spot, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     other = Spot(spot.kind.scheme, tmp_path / "other")
-    for one in (spot, other):
-        one.fill(1, 11)
-    shutil.copyfile(other.witness, spot.witness)
-    with pytest.raises(StoreDamaged, match="another state"):
-        spot.open()
+    other.fill(1, 11)
+    for content, told in ((newer, r"with 10 pages, but .* with 20"), (other.witness.read_bytes(), "another state")):
+        spot.witness.write_bytes(content)
+        with pytest.raises(StoreDamaged, match=told):
+            spot.open()
+    spot.witness.write_bytes(older)
+    assert spot.count() == 10
 
 
 def in_another_boot(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,7 +256,7 @@ def test_only_a_power_cut_may_lose_what_was_not_synced(
         before = spot.copied("before")
         store.add(page(11), generation=generation)  # less than a second later: it is not synced
         if ending == "power cut after a seal":
-            store.seal(generation, [11])
+            store.seal(generation, [page(11).id])
         shutil.copyfile(spot.witness, before.witness)  # it reached the disk, what it speaks of did not
     if ending != "kill":
         in_another_boot(monkeypatch)
@@ -305,7 +276,7 @@ def test_a_state_may_be_ahead_of_its_witness(spot: Spot, later: str, monkeypatch
     old = spot.witness.read_bytes()
     fill(store, 11, 21)
     if later == "synced":
-        store.seal(store.begin("a crawl"), [1])
+        store.seal(store.begin("a crawl"), [page(1).id])
         left = spot.copied("left")
         store.close()
     else:
@@ -334,26 +305,19 @@ def test_a_witness_that_cannot_be_written_stops_no_crawl(spot: Spot, monkeypatch
 # What is checked when
 
 
-def scans(monkeypatch: pytest.MonkeyPatch, kind: type[Engine]) -> list[bytes]:
-    found: list[bytes] = []
-    scan = kind.scan
-
-    def spy(self: Engine, prefix: bytes, **how: Any) -> object:
-        found.append(prefix)
-        return scan(self, prefix, **how)
-
-    monkeypatch.setattr(kind, "scan", spy)
-    return found
-
-
 def test_all_rows_are_read_at_an_opening_after_a_kill_alone(spot: Spot, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(spot.open()) as store:
         fill(store, 1, 11)
         killed = spot.copied("killed")
-    found = scans(monkeypatch, spot.kind)
+    found, scan = list[bytes](), spot.kind.scan
+
+    def spy(self: FileEngine, prefix: bytes, **how: Any) -> object:
+        found.append(prefix)
+        return scan(self, prefix, **how)
+
+    monkeypatch.setattr(spot.kind, "scan", spy)
     for n in range(5):
-        with closing(spot.open()) as store:
-            fill(store, 20 + n, 20 + n + n % 2)
+        spot.fill(20 + n, 20 + n + n % 2)
     assert b"" not in found
     killed.open().close()
     assert b"" in found
@@ -361,15 +325,15 @@ def test_all_rows_are_read_at_an_opening_after_a_kill_alone(spot: Spot, monkeypa
 
 def test_rows_that_do_not_fit_are_told_of_after_a_kill(spot: Spot) -> None:
     """Rows go or change without the tally being told, as when what leads to them is damaged."""
-    changed = Record(5, page(5).url, 5, 1.0, (1, 5), b"another sketch")
+    changed = replace(page(5), sketch=b"another sketch")
     with closing(spot.open()) as store:
         fill(store, 1, 11)
         hashes = store.hashes
         cases: list[tuple[Changes, str]] = [
             *((Changes(deletes={next(store.rows(kind))[0]}), "pages|postings|URL") for kind in (b"r", b"k", b"u")),
             (Changes({url_key("http://none.example/", hashes): pack_seen(77, 7)}), "names a page"),
-            (Changes({url_key(page(5).url, hashes): pack_seen(5, 7)[:-1]}), "the URL row .* cannot be read"),
-            (Changes({record_key(5): changed.pack()}), "some rows have changed"),
+            (Changes({url_key(page(5).url, hashes): pack_seen(page(5).id, 7)[:-1]}), "the URL row .* cannot be read"),
+            (Changes({record_key(page(5).id): changed.pack()}), "some rows have changed"),
         ]
     for number, (changes, told) in enumerate(cases):
         case = spot.copied(str(number))
@@ -387,7 +351,7 @@ def test_a_state_that_is_refused_is_not_taken_for_sound_at_the_next_opening(spot
     engine.lock()
     engine.open(None, is_held=False)
     engine.accept()
-    engine.write(Changes(deletes={record_key(3)}), sync=True)
+    engine.write(Changes(deletes={record_key(page(3).id)}), sync=True)
     engine.close()
     engine.unlock()
     for _ in range(2):

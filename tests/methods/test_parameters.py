@@ -228,15 +228,6 @@ def test_deciding_parameters_are_written_down() -> None:
     }
 
 
-def test_thresholds_whose_keys_depend_on_them_stay_in_the_recipe() -> None:
-    """Pages that are no duplicates by the one may share no key by the other: they would never be compared."""
-    page = VARIED["long"]
-    near, far = (made("simhash", distance=distance).fingerprint(page) for distance in (3, 4))
-    assert near.keys != far.keys
-    strict, lax = (made("cosine", similarity=similarity).fingerprint(page) for similarity in (0.98, 0.5))
-    assert len(strict.keys) < len(lax.keys)
-
-
 @each_method
 def test_a_state_with_all_parameters_in_its_recipe_is_accepted(name: str, tmp_path: Path) -> None:
     """Earlier versions wrote deciding parameters into the recipe, too."""

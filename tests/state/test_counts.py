@@ -164,13 +164,8 @@ def test_of_two_states_it_is_the_sum() -> None:
 
 
 def test_what_cannot_stand_there_is_refused_and_nothing_is_taken() -> None:
-    for row in [
-        [(7, 0, 0)],
-        [(7, 1024, 3)],
-        [(7, 5, 6)],
-        [(7, 5, 5), (7, 5, 5)],
-        [(site, 5, 5) for site in range(4097)],
-    ]:
+    both = [(7, 5, 5), (7, 5, 5)]
+    for row in [[(7, 0, 0)], [(7, 1024, 3)], [(7, 5, 6)], both, [(site, 5, 5) for site in range(4097)]]:
         table = noted_forms(64, 32)
         with pytest.raises(ValueError, match="cannot stand there"):
             table.load(0, zlib.compress(np.array(row, [("site", ">u4"), ("pages", ">u2"), ("forms", ">u2")]).tobytes()))
@@ -180,22 +175,11 @@ def test_what_cannot_stand_there_is_refused_and_nothing_is_taken() -> None:
         assert table.share(SITE) == 0.5, row
 
 
-def test_pages_without_a_site_count_together() -> None:
-    counts = Counts()
-    for _ in range(64):
-        counts.on_site("", OPEN).note_form(in_form=True)
-    assert counts.on_site("", OPEN).forms() == 1.0
-    assert counts.on_site("shop.example", OPEN).forms() == 0.0
-
-
-def test_a_state_keeps_it(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/state.sqlite"
-    store = open_store(url, {})
-    for number in range(100):
-        store.note_form("shop.example", in_form=number < 30)
-    assert store.on_site("shop.example").forms() == 0.3
-    close_store(store)
-    store = open_store(url, {})
-    assert store.on_site("shop.example").forms() == 0.3
-    assert store.on_site("other.example").forms() == store.on_site("").forms() == 0.0
-    close_store(store)
+def test_a_state_keeps_the_forms_of_each_site_and_of_pages_without_one(tmp_path: Path) -> None:
+    for number in (100, 0):
+        store = open_store(f"sqlite:///{tmp_path}/state.sqlite", {})
+        for one in range(number):
+            store.note_form("shop.example", in_form=one < 30)
+            store.note_form("", in_form=True)
+        assert [store.on_site(site).forms() for site in ("shop.example", "", "other.example")] == [0.3, 1.0, 0.0]
+        close_store(store)

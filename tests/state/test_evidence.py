@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -24,21 +22,11 @@ from scrapy_neardup.state.evidence import Evidence, Keep, evidence
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.urls import STORES
+from tests.state.test_contract import place, store
+
+__all__ = ["place", "store"]
 
 RECIPE = {"method": "any", "version": 1}
-SCHEMES = [scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")]
-
-
-def url(scheme: str, folder: Path) -> str:
-    return "memory:" if scheme == "memory" else (folder / "state").as_uri().replace("file", scheme, 1)
-
-
-@pytest.fixture(params=SCHEMES)
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[PageStore]:
-    opened = open_store(url(request.param, tmp_path), RECIPE)
-    yield opened
-    close_store(opened)
 
 
 def put(store: PageStore, name: str, told: Evidence | None = None, *, generation: int = 0, original: int = 0) -> Record:
@@ -135,7 +123,7 @@ def test_evidence_is_found_by_the_page_and_goes_with_it(store: PageStore) -> Non
     ],
 )
 def test_what_is_damaged_at_the_opening_is_named(key: bytes, value: bytes, words: str, tmp_path: Path) -> None:
-    place = url("sqlite", tmp_path)
+    place = f"sqlite://{tmp_path}/state"
     store = open_store(place, RECIPE)
     store.kv.write(Changes({key: value}), sync=True)
     close_store(store)

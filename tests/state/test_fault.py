@@ -7,13 +7,9 @@ import pytest
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.state import journal, layout, pages
-from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from tests.faults import Disk
-
-
-def records(store: PageStore) -> int:
-    return sum(1 for _ in store.kv.scan(b"r"))
+from tests.state.test_contract import note, records, stood
 
 
 def page(id: int, name: str) -> Record:
@@ -26,38 +22,24 @@ def disk() -> Disk:
 
 
 def test_of_a_long_sealing_that_fails_whole_batches_are_sealed_and_the_rest_can_be_sealed_again(disk: Disk) -> None:
-    store = disk.open()
+    store, batch = disk.open(), journal.Journal.batch
     generation = store.begin("crawl")
-    old = [store.new_id() for _ in range(3 * journal.Journal.batch)]
-    new = [store.new_id() for _ in range(3 * journal.Journal.batch)]
+    old, new = ([store.new_id() for _ in range(3 * batch)] for _ in range(2))
     for before, after in zip(old, new, strict=True):
         store.add(page(before, str(before)))
         store.add(page(after, str(before)), generation=generation, replaces=before)
-    assert store.pages == records(store) == 6 * journal.Journal.batch
+    assert store.pages == records(store) == 6 * batch
     disk.fail_at(2)
     with pytest.raises(StoreError):
         store.seal(generation, new)
-    assert store.pages == records(store) == 5 * journal.Journal.batch
-    assert store.end(generation) == 2 * journal.Journal.batch
+    assert store.pages == records(store) == 5 * batch
+    assert store.end(generation) == 2 * batch
     for before, after in zip(old, new, strict=True):
         unsealed = store.kv.get(layout.journal_key(generation, after)) is not None
         assert (store.record(before) is not None) == unsealed
     store.seal(generation, new)
-    assert store.pages == records(store) == 3 * journal.Journal.batch
+    assert store.pages == records(store) == 3 * batch
     assert store.end(generation) == 0
-
-
-MENU = np.array([7, 70, 16_000], np.uint32)
-SITE = "river.example"
-
-
-def note(store: PageStore, pages: int) -> None:
-    for _ in range(pages):
-        store.note(MENU, SITE)
-
-
-def stood(store: PageStore) -> list[int]:
-    return [int(count) for count in store.on_site(SITE).stood_on(MENU)]
 
 
 def test_counts_whose_periodic_write_fails_are_written_with_the_next(
@@ -70,7 +52,7 @@ def test_counts_whose_periodic_write_fails_are_written_with_the_next(
     with pytest.raises(StoreError):
         note(store, 1)
     for _ in range(10):  # sentences of another block
-        store.note(np.array([130], np.uint32), SITE)
+        store.note(np.array([130], np.uint32), "river.example")
     assert disk.writes == 2
     # It is not closed, as after a kill.
     assert stood(disk.open()) == [10, 10, 10]

@@ -43,12 +43,12 @@ def test_each_state_draws_its_own_and_has_it_when_it_is_opened_again(place: str)
     drawn = one.secret
     assert drawn is not None
     assert other.secret is not None
-    assert drawn.is_own
-    assert len(drawn.value) == 32
-    assert drawn.value != other.secret.value
+    assert (drawn.is_own, len(drawn.value), drawn.value != other.secret.value) == (True, 32, True)
     one.add(Record(one.new_id(), "http://a.example/", 1))
     close_store(one)
     close_store(other)
+    with pytest.raises(StoreMismatch, match=r"its own secret.*Remove"):
+        made(place, GIVEN)
     again = open_store(place, None)
     assert again.secret == drawn
     assert again.find("http://a.example/") is not None
@@ -57,8 +57,7 @@ def test_each_state_draws_its_own_and_has_it_when_it_is_opened_again(place: str)
 
 def test_a_given_one_is_not_in_the_state_and_must_be_given_again(place: str) -> None:
     first = made(place, GIVEN)
-    assert first.secret == GIVEN
-    assert first.kv.get(meta_key("secret")) is None
+    assert (first.secret, first.kv.get(meta_key("secret"))) == (GIVEN, None)
     close_store(first)
     with pytest.raises(StoreMismatch, match="another NEARDUP_SECRET"):
         made(place, OTHER)
@@ -72,21 +71,14 @@ def test_a_given_one_is_not_in_the_state_and_must_be_given_again(place: str) -> 
     close_store(again)
 
 
-def test_one_that_is_set_later_does_not_fit_a_state_with_its_own(place: str) -> None:
-    close_store(made(place))
-    with pytest.raises(StoreMismatch, match=r"its own secret.*Remove"):
-        made(place, GIVEN)
-
-
-def test_the_recipe_names_it_and_tells_nothing_of_it(place: str) -> None:
-    for at, secret in ((place, None), (f"{place}2", GIVEN)):
-        store = made(at, secret)
-        assert store.secret is not None
-        told = json.dumps(store.recipe) + repr(store.secret)
-        assert store.secret.name in told
-        assert store.secret.value.hex() not in told
-        assert str(store.secret.value) not in told
-        close_store(store)
+@pytest.mark.parametrize("secret", [None, GIVEN])
+def test_the_recipe_names_it_and_tells_nothing_of_it(place: str, secret: Secret | None) -> None:
+    store = made(place, secret)
+    assert store.secret is not None
+    told = json.dumps(store.recipe) + repr(store.secret)
+    assert store.secret.name in told
+    assert not any(secret in told for secret in (store.secret.value.hex(), str(store.secret.value)))
+    close_store(store)
 
 
 def test_the_setting_is_the_same_secret_for_all_who_have_it_and_cannot_be_guessed() -> None:

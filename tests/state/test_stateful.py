@@ -24,6 +24,7 @@ from scrapy_neardup.kv.base import Engine
 from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import layout, postings
+from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
@@ -40,6 +41,7 @@ RECIPE = {"method": "minhash", "seed": 7}
 URLS = [f"https://news.example.cn/{name}" for name in ("a", "b", "c", "新闻")]
 KEYS = [0, 1, 2**40 - 1]
 SITE = "river.example"
+LONG = pytest.mark.timeout(3600)
 #: Without 0, by which the pages of a site are counted, as a sentence of them all.
 SENTENCES = [1, 2, 64, 2**32 - 1]
 
@@ -97,7 +99,7 @@ class Steps(RuleBasedStateMachine):
         generation = 0 if crawl is None else self.generations[crawl]
         known = self.store.find(url)
         replaces = known.id if known else 0
-        self.do(self.store.add, page, generation=generation, replaces=replaces)
+        self.do(self.store.add, page, Evidence(title=url), generation=generation, replaces=replaces)
         self.model.add(page, generation, replaces)
 
     @rule(crawl=st.integers(0, 1), of=st.lists(st.integers(0, 2), max_size=8), unknown=st.booleans())
@@ -162,7 +164,8 @@ class Steps(RuleBasedStateMachine):
         store, model = self.store, self.model
         assert store.pages == len(model.pages)
         ids = [layout.last_id(key) for key, _ in store.kv.scan(b"r")]
-        assert ids == sorted(model.pages)
+        assert ids == [layout.last_id(key) for key, _ in store.kv.scan(b"e")] == sorted(model.pages)
+        assert store.kv.count(b"u") == len(model.newest)
         assert [store.record(id) for id in ids] == [model.pages[id] for id in ids]
         for url in URLS:
             assert store.find(url) == model.find(url)
@@ -278,13 +281,14 @@ class ServerSteps(LastingSteps):
         self.server.client.flushdb()
 
 
-def walk(scheme: str, directory: Path, examples: int, server: Callable[[], Server]) -> None:
+def walk(scheme: str, directory: Path, examples: int, request: pytest.FixtureRequest) -> None:
+    """Walk at random with a kind of store."""
     if scheme == "leveldb" and find_spec("plyvel") is None:
         pytest.skip("plyvel is not installed, so there is no LevelDB")
     number = count()
     made: Callable[[], Steps]
     if scheme in SERVERS:
-        running = server()
+        running: Server = request.getfixturevalue("redis_server")
         made = lambda: ServerSteps(running, directory / str(next(number)))  # noqa: E731
     else:
         steps = {"memory": Steps, "failing": FailingSteps}.get(scheme, LastingSteps)
@@ -303,30 +307,23 @@ def walk(scheme: str, directory: Path, examples: int, server: Callable[[], Serve
     assert next(number) >= examples
 
 
-def test_random_steps_do_so_though_writes_fail(tmp_path: Path) -> None:
-    walk("failing", tmp_path, 30, lambda: pytest.fail("It asks for no server."))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("scheme", [*STORES, ON_SERVER])
+@pytest.mark.parametrize(
+    ("scheme", "most", "examples"),
+    [
+        ("failing", 32, 30),
+        *(pytest.param(scheme, 32, 40, marks=pytest.mark.slow) for scheme in STORES),
+        pytest.param(ON_SERVER, 32, 15, marks=pytest.mark.slow),
+        *(pytest.param("sqlite", most, 25, marks=pytest.mark.slow) for most in (1, 2)),
+        *(pytest.param(kind, 32, 2000, marks=[pytest.mark.soak, LONG]) for kind in (*STORES, "failing", ON_SERVER)),
+    ],
+)
 def test_random_steps_do_as_a_model_of_dictionaries(
-    scheme: str, tmp_path: Path, request: pytest.FixtureRequest
+    scheme: str, most: int, examples: int, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    walk(scheme, tmp_path, 15 if scheme in SERVERS else 40, lambda: request.getfixturevalue("redis_server"))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("most", [1, 2])
-def test_random_steps_do_so_where_keys_have_rows(most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postings, "MOST", most)
-    walk("sqlite", tmp_path, 25, lambda: pytest.fail("SQLite asks for no server."))
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("scheme", [*STORES, "failing", ON_SERVER])
-def test_many_random_steps_do_as_the_model(scheme: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    walk(scheme, tmp_path, 2000, lambda: request.getfixturevalue("redis_server"))
+    """``most``: ids in a row of postings."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(postings, "MOST", most)
+        walk(scheme, tmp_path, examples, request)
 
 
 @pytest.mark.parametrize("scheme", ["sqlite", "leveldb"])
