@@ -305,12 +305,10 @@ class Held(Passing):
 
 
 class Hosts:
-    """A downloader middleware that answers in the place of the hosts. The lease of a crawl is a tenth as long."""
-
-    LEASE = 6.0
+    """A downloader middleware that answers in the place of the hosts."""
 
     def __init__(self) -> None:
-        Redis.lease = self.LEASE
+        Redis.lease = float(os.environ["TEST_LEASE"])
 
     def process_request(self, request: Any, spider: Any = None) -> Any:
         host, _, family = request.url.removeprefix("http://").partition("/")
