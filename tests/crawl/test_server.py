@@ -227,7 +227,7 @@ def test_a_bad_network_costs_nothing_but_time(news: Site, crawl: Crawl, url: str
 
     From the first page on connections break. Then the server is silent for longer than an answer is waited for.
     """
-    client, over, chance, broken = redis_server.client, threading.Event(), random.Random(5), []
+    client, over, chance, broken = redis_server.client, threading.Event(), random.Random(5), list[int]()
     state = url.rpartition("=")[2]
 
     def work() -> None:
