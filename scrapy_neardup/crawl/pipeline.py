@@ -83,15 +83,16 @@ class NearDupPipeline:
         if not _is_crawl(self._crawler):
             return
         with log_refusal():
-            self._open(state_url(self._config, self._crawler.spider))
+            self._open()
 
-    def _open(self, url: str) -> Session:
+    def _open(self) -> Session:
+        url = state_url(self._config, self._crawler.spider)
         self._session = Session(self._crawler, self._config, url)
         return self._session
 
     async def process_item(self, item: Any) -> Any:
         """Drop the item, or pass it on, with a tag if the settings ask for it."""
-        session, config = self._session or self._open(state_url(self._config, self._crawler.spider)), self._config
+        session, config = self._session or self._open(), self._config
         ticket = use_ticket()
         if ticket.visit.opted_out:
             session.notes.count(stats.OPTED_OUT)

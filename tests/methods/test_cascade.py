@@ -139,14 +139,11 @@ def test_an_edited_copy_is_near_and_under_another_title_retitled() -> None:
                 assert (found.duplicate, found.likeness) == (True, likeness), (seed, title)
 
 
-STRANGE = (
-    "今天风大，渡船停航一天。",
-    "本周五晚上放映露天电影。",
-    "菜场东门临时关闭，请走西门。",
-    "Wet paint on the stairs.",
-    "Lost: a grey parrot, answers to Admiral.",
-    "Piano lessons above the bakery.",
-)
+def test_of_two_short_pages_from_html_neither_is_an_excerpt() -> None:
+    """Each has more or less text around it."""
+    line = SECOND_FERRY.split("\n")[0]
+    for reader, likeness in (("", Likeness.EXCERPT), ("prose", None)):
+        assert judged(page(line, "", reader=reader), page(SECOND_FERRY, "", reader=reader)).likeness is likeness
 
 
 def test_a_third_of_an_article_is_an_excerpt_and_a_strange_notice_is_not() -> None:
@@ -159,7 +156,8 @@ def test_a_third_of_an_article_is_an_excerpt_and_a_strange_notice_is_not() -> No
                 for new, old in ((page(third, title), page(text)), (page(text), page(third, title))):
                     found = judged(new, old)
                     assert (found.duplicate, found.likeness) == (False, Likeness.EXCERPT), text
-        assert [judged(page(own, OTHER_TITLE), page(text)).likeness for own in STRANGE] == [None] * len(STRANGE)
+        strange = "今天风大，渡船停航一天。", "Lost: a grey parrot, answers to Admiral."
+        assert [judged(page(own, OTHER_TITLE), page(text)).likeness for own in strange] == [None, None]
 
 
 def test_different_titles_and_none_at_all_are_never_the_same_title() -> None:

@@ -16,7 +16,6 @@ from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.site import Headlines, Ruling, SiteEvidence, compare_on_site
 from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Lines
 from scrapy_neardup.model import Kind, Page, SiteCounts, Verdict
-from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.text.normalize import letters as letters_in
@@ -34,18 +33,14 @@ def test_what_two_pages_may_be_is_the_same_from_either_side() -> None:
     for headlines, shared, new, old, pages, ruling in [
         # Another headline is another article, however much is shared, unless the articles are equal.
         (OTHER, 5000, 0, 0, 0, APART),
-        (OTHER, 5000, 0, 0, 256, APART),
         # Without a headline in common there must be something else.
         (ALIKE, 40, 0, 0, 8, UNDECIDED),
         (ALIKE, 39, 0, 0, 8, APART),
         (NO_HEADLINE, 40, 0, 0, 0, UNDECIDED),
-        (NO_HEADLINE, 39, 0, 0, 0, APART),
         (SAME, 0, 0, 0, 0, UNDECIDED),
         # Pages of a little known site must be nearly the same, unless no template is so long.
         (SAME, 380, 20, 20, 7, UNDECIDED),
         (SAME, 380, 21, 0, 7, APART),
-        (ALIKE, 380, 20, 20, 7, UNDECIDED),
-        (ALIKE, 380, 21, 0, 7, APART),
         (SAME, 600, 150, 150, 1, UNDECIDED),
         (ALIKE, 600, 150, 150, 1, UNDECIDED),
         (SAME, 599, 150, 150, 1, APART),
@@ -53,7 +48,6 @@ def test_what_two_pages_may_be_is_the_same_from_either_side() -> None:
         # Under a headline that is alike, and where neither has one.
         (ALIKE, 600, 400, 400, 8, UNDECIDED),
         (ALIKE, 600, 401, 0, 8, APART),
-        (NO_HEADLINE, 600, 400, 400, 8, UNDECIDED),
         (NO_HEADLINE, 600, 401, 0, 8, APART),
         # Under the same headline one may be within the other.
         (SAME, 380, 21, 0, 8, COPY),
@@ -62,13 +56,10 @@ def test_what_two_pages_may_be_is_the_same_from_either_side() -> None:
         (SAME, 100, 100, 6, 8, APART),
         (SAME, 99, 99, 0, 8, APART),
         # Or else differ for the most part, if there is much that they share.
-        (SAME, 450, 550, 500, 8, UNDECIDED),
-        (SAME, 450, 551, 500, 8, APART),
         (SAME, 400, 400, 50, 8, UNDECIDED),
         (SAME, 399, 399, 50, 8, APART),
         (SAME, 320, 80, 80, 8, UNDECIDED),
         (SAME, 320, 81, 80, 8, APART),
-        (SAME, 0, 1, 0, 8, APART),
     ]:
         assert SiteEvidence(headlines, shared, new, old, pages).ruling is ruling
         assert SiteEvidence(headlines, shared, old, new, pages).ruling is ruling
@@ -314,24 +305,6 @@ def test_a_known_page_is_unchanged_if_only_what_stands_around_its_article_is_new
         judge = detector()
         answer(judge, shown("a", story(1, 16), story(2, 10), told=True))
         assert answer(judge, new).kind is kind
-
-
-def test_it_is_so_for_pages_of_html() -> None:
-    """From the bytes of a page to the verdict: a menu, a form and its footer around two articles, and a copy of one."""
-    judge = detector()
-
-    def read(name: str, article: list[str], title: str, teasers: list[str]) -> Page:
-        html = (
-            f"<html><head><title>{title} | 河湾网</title></head><body><nav><a href=/>首页</a></nav><h1>{title}</h1>"
-            f"<article>{''.join(f'<p>{line}</p>' for line in article)}</article>"
-            f"<ul>{''.join(f'<li><a href=/{n}>{line}</a></li>' for n, line in enumerate(teasers))}</ul>"
-            f"<div>{'<br>'.join(FORM)}</div></body></html>"
-        )
-        return replace(extract(html, f"http://river.example/{name}", max_html=10**6), site="river.example")
-
-    first, second = read("1", story(1, 6), TITLE, story(2, 3)), read("2", story(3, 6), OTHER_TITLE, story(4, 3))
-    assert [answer(judge, one).kind for one in (first, second)] == [Kind.UNIQUE] * 2
-    assert copied(answer(judge, read("3", story(3, 6), OTHER_TITLE, story(5, 3)))) == "2"
 
 
 @pytest.mark.parametrize(("common", "copies"), [(False, True), (True, False)])

@@ -69,6 +69,7 @@ def not_refused(name: str, cases: Iterable[tuple[str, Any]], pattern: str) -> di
 
 @each_method
 def test_an_impossible_parameter_and_one_beyond_its_limits_are_refused_by_name(name: str) -> None:
+    assert METHODS[name].parameters_type.method == name
     cases = [(field.name, value) for field in parameters_of(name) for value in IMPOSSIBLE]
     assert not_refused(name, cases, r".+\.") == {}
     beyond: list[tuple[str, Any]] = []
