@@ -59,9 +59,9 @@ logger = line_logger(__name__)
 #: Flags of a judged page: its sentences count for its site, and everywhere; it counts among the pages of its site that
 #: are forms or not, and it is a form.
 HERE, EVERYWHERE, FORMED, FORM = 1, 2, 4, 8
-#: What a page wrote that wrote no record: no id, nothing that it replaces, nothing.
-_ONE = np.uint32(1)
+_ONE = np.uint32(1)  # faster than 1
 _ADDRESSES = "url", "canonical"
+#: What a page wrote that wrote no record: no id, nothing that it replaces, nothing.
 _NOTHING: tuple[int, int, bytes | None] = 0, 0, None
 
 

@@ -92,12 +92,16 @@ def _read_urls(file: str) -> Iterator[str]:
 
 
 def _kept_lines(verdicts: list[ManualVerdict]) -> Iterator[str]:
-    one_page = len(verdicts) == 1
-    yield f"{format_count(len(verdicts), 'page')} will pass when {'it comes' if one_page else 'they come'} again.\n"
-    for one in verdicts[:_SHOWN]:
-        reason = f"no copy of {to_line(one.other)}" if one.other else "no known page was the reason of its drop"
-        yield f"  {to_line(one.url)}\n    {reason}\n"
+    comes = "it comes" if len(verdicts) == 1 else "they come"
+    yield f"{format_count(len(verdicts), 'page')} will pass when {comes} again.\n"
+    yield from map(_format_verdict, verdicts[:_SHOWN])
     yield format_rest(len(verdicts) - _SHOWN)
+
+
+def _format_verdict(one: ManualVerdict) -> str:
+    relation = "a copy of" if one.kind is ManualKind.COPY else "no copy of"
+    other = f"    {relation} {to_line(one.other)}\n" if one.other else ""
+    return f"{utc_time(one.when)}  {one.kind.value}  {to_line(one.url)}\n{other}"
 
 
 def _remove_verdicts(arguments: argparse.Namespace, store: PageStore, urls: list[str]) -> int:
@@ -179,13 +183,11 @@ def judgements_command(arguments: argparse.Namespace, config: Config) -> int:
     with snapshot_state(arguments.store, config) as store:
         verdicts = sorted(manual_verdicts(store), key=lambda one: (one.when, one.url))
     for one in verdicts:
-        is_copy, when = one.kind is ManualKind.COPY, utc_time(one.when)
         if not arguments.json:
-            relation = "a copy of" if is_copy else "no copy of"
-            other = f"    {relation} {to_line(one.other)}\n" if one.other else ""
-            write(f"{when}  {one.kind.value}  {to_line(one.url)}\n{other}")
+            write(_format_verdict(one))
         elif one.other:
-            label = {"a": one.other, "b": one.url, "drop": "yes" if is_copy else "no", "when": when}
+            drop = "yes" if one.kind is ManualKind.COPY else "no"
+            label = {"a": one.other, "b": one.url, "drop": drop, "when": utc_time(one.when)}
             write(as_json(label, indent=None) + "\n")
     if arguments.json and (rest := sum(not one.other for one in verdicts)):
         warn(f"{format_count(rest, 'more manual verdict')} without a known original, so not a pair.")

@@ -283,9 +283,6 @@ class WaitingPages:
     def __init__(self) -> None:
         self._ids: dict[frozenset[Awaited], array[int]] = {}
 
-    def __len__(self) -> int:
-        return sum(map(len, self._ids.values()))
-
     def add(self, id: int, awaited: frozenset[Awaited]) -> None:
         """A page that does not wait yet waits for all of these."""
         insort(self._ids.setdefault(awaited, array("Q")), id)

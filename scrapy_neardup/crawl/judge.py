@@ -157,13 +157,13 @@ class Judge:
         count(stats.PAGES)
         count(stats.verdict(verdict.kind.value, verdict.reason))
         if verdict.likeness is not None:
-            count(stats.likeness(verdict.likeness.value))
+            count(f"neardup/kind/{verdict.likeness.value}")
         if verdict.same_bytes:
             count(stats.SAME_BYTES)
         if verdict.by_hand:
             count(stats.BY_HAND)
         if verdict.reader:
-            count(stats.extraction(verdict.reader))
+            count(f"neardup/extraction/{verdict.reader}")
         if verdict.is_copy or verdict.likeness is not None:
             logger.debug("%s", verdict.sentence())
         return JudgedPage(verdict, ruled.reservation)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Coroutine
 from typing import Any
 
 from itemadapter import ItemAdapter
@@ -15,14 +14,13 @@ from scrapy.utils.asyncio import is_asyncio_available
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.delivery import leave_out_feeds
 from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, ResponsePipeline, hold
-from scrapy_neardup.crawl.notes import Notes, log_refusal
+from scrapy_neardup.crawl.notes import log_refusal
 from scrapy_neardup.crawl.session import Session
 from scrapy_neardup.crawl.state_location import state_url
 from scrapy_neardup.crawl.visits import use_ticket
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.settings import DROP, TAG, Config, read_setting
-from scrapy_neardup.state.urls import parse_url
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
@@ -75,7 +73,7 @@ class NearDupPipeline:
             'ITEM_PIPELINES = {"scrapy_neardup.NearDupPipeline": 300}.'
         )
 
-    def open_spider(self) -> Coroutine[Any, Any, None] | None:
+    def open_spider(self) -> None:
         """Open the state. A SettingsError or StoreError keeps the crawl from starting.
 
         For ``scrapy shell``, ``fetch``, ``view``, ``parse`` and ``bench`` the state stays closed until an item comes.
@@ -83,28 +81,18 @@ class NearDupPipeline:
         if self._config.dry_run:
             leave_out_feeds(self._crawler)
         if not _is_crawl(self._crawler):
-            return None
+            return
         with log_refusal():
-            url = state_url(self._config, self._crawler.spider)
-            if self._config.on_store_error == "wait" and parse_url(url)[0].is_shared:
-                return self._open_when_it_answers(url)
-            self._open(url)
-        return None
+            self._open()
 
-    def _open(self, url: str) -> Session:
+    def _open(self) -> Session:
+        url = state_url(self._config, self._crawler.spider)
         self._session = Session(self._crawler, self._config, url)
         return self._session
 
-    async def _open_when_it_answers(self, url: str) -> None:
-        from scrapy_neardup.crawl.server_crawl import wait_for_server  # needs redis-py
-
-        with log_refusal():
-            await wait_for_server(url, Notes(self._crawler.stats))
-            self._open(url)
-
     async def process_item(self, item: Any) -> Any:
         """Drop the item, or pass it on, with a tag if the settings ask for it."""
-        session, config = self._session or self._open(state_url(self._config, self._crawler.spider)), self._config
+        session, config = self._session or self._open(), self._config
         ticket = use_ticket()
         if ticket.visit.opted_out:
             session.notes.count(stats.OPTED_OUT)

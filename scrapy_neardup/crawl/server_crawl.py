@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -13,18 +12,13 @@ from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.drops import trim
-from scrapy_neardup.kv.base import SETTING
-from scrapy_neardup.server.location import need_redis
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import open_at
-from scrapy_neardup.state.urls import parse_url
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 
-#: Seconds for which a new crawl waits for its server: longer than a failover with the defaults of Redis and Sentinel.
-_START = 120.0
 #: Tries, a second each, to reach a server at the end of a crawl that waited for it.
 _LAST_TRIES = 40
 #: Seconds between two looks at the counts of others, and between two rounds of expiry; and steps of a round, at most.
@@ -43,27 +37,6 @@ def log_outage(location: str, notes: Notes, why: str) -> None:
         location,
         why,
     )
-
-
-async def wait_for_server(url: str, notes: Notes) -> None:
-    """Wait up to two minutes for the server before a crawl begins. Then the opening of the state names the fault."""
-    need_redis(SETTING)
-    from scrapy_neardup.server.asynchronous import AsyncLink  # needs redis-py
-    from scrapy_neardup.server.connection import Link
-
-    _, location = parse_url(url)
-    connection = Link(location, pings=False)
-    connection.patient_thread, loop = threading.get_ident(), asyncio.get_running_loop()
-    connection.on_outage = lambda why: loop.call_soon_threadsafe(log_outage, location, notes, why)
-    link, program = AsyncLink(connection), connection.program()
-    program.count()
-    try:
-        await asyncio.wait_for(link.run(program), _START)
-    except (asyncio.TimeoutError, StoreError):
-        return
-    finally:
-        await link.close()
-        connection.close()
 
 
 class ServerCrawl:

@@ -17,10 +17,6 @@ from scrapy_neardup.untrusted import line_logger
 logger = line_logger(__name__)
 
 
-#: The directory with one directory for each spider, below the directory of the project's state.
-_SPIDERS = "spiders"
-
-
 def state_url(config: Config, spider: object | None = None) -> str:
     """The URL of the state of a spider: NEARDUP_STORE, or the default in Scrapy's data directory.
 
@@ -37,7 +33,7 @@ def state_url(config: Config, spider: object | None = None) -> str:
             "Each spider has its own state here. Name the spider with --spider NAME, or the state with --store URL. "
             "For one state for all spiders, set NEARDUP_SCOPE = 'project'."
         )
-    return default_url(directory / _SPIDERS / safe_name(name))
+    return default_url(directory / "spiders" / safe_name(name))
 
 
 def states_there(config: Config) -> list[str]:
@@ -48,7 +44,7 @@ def states_there(config: Config) -> list[str]:
     if config.scope == "project":
         shared = existing_default(directory)
         return [shared] if shared else []
-    folders = sorted((directory / _SPIDERS).glob("*"))
+    folders = sorted((directory / "spiders").glob("*"))
     return [url for folder in folders if (url := existing_default(folder))]
 
 

@@ -75,16 +75,6 @@ def verdict(kind: str, reason: str = "") -> str:
     return f"neardup/{kind}/{reason}" if reason else f"neardup/{kind}"
 
 
-def extraction(reader: str) -> str:
-    """The stat of a way to find the text of a page in its HTML."""
-    return f"neardup/extraction/{reader}"
-
-
-def likeness(name: str) -> str:
-    """The stat of a kind of likeness."""
-    return f"neardup/kind/{name}"
-
-
 def own_counts(numbers: Mapping[str, Any]) -> dict[str, Any]:
     """The stats of this package, by their names without ``neardup/``."""
     return {name.removeprefix("neardup/"): many for name, many in numbers.items() if name.startswith("neardup/")}

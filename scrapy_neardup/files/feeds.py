@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import entry
-from scrapy_neardup.files.entry import BOM, Entry, InputRecord, Malformed, Skipped, broken_file, decode_utf8
+from scrapy_neardup.files.entry import BOM, Entry, InputRecord, Malformed, Skipped, decode_utf8
 
 #: Names of JSON values that are no objects.
 _KINDS = {
@@ -88,10 +88,10 @@ def _parse_lines(
 
 
 def read_json(file: BinaryIO, source: str) -> Iterator[InputRecord]:
-    """Yield every element of a list. Unless each element has a line, the list must fit into memory.
+    """Yield every element of a list, which must fit into memory.
 
-    Scrapy writes lists line by line, and a second crawl into the same file writes another list behind. If the first
-    line is an object, the file is JSON lines under another name. Raises NearDupError if the list is broken.
+    If the first line is an object, the file is JSON lines under another name. Raises NearDupError if the list is broken
+    or too large.
     """
     most = 4 * entry.LARGEST
     number, first = 1, file.readline(most).removeprefix(BOM)
@@ -101,44 +101,20 @@ def read_json(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     if text.startswith(b"{") and isinstance(_make_entry(text, source, number, "line"), Entry):
         yield from _parse_lines(chain([(number, first, "")], _read_lines(file, number)), source)
         return
-    second = file.readline(entry.LARGEST) if text == b"[" else b""
-    item = second.rstrip().removesuffix(b",")
-    if item.startswith(b"{") and item.endswith(b"}") and item != b"{}":  # an indented list may begin with {}
-        yield from _parse_list_lines(chain([(2, second, "")], _read_lines(file, 2)), source)
-        return
-    raw = first + second + file.read(most)
+    raw = first + file.read(most)
     if len(raw) > most:
         raise NearDupError(
-            f"{source} is a list of more than {most:,} bytes, and its elements share lines. "
-            "Convert it to JSON lines: jq -c '.[]' FILE > FILE.jsonl"
+            f"{source} is a list of more than {most:,} bytes. Convert it to JSON lines: jq -c '.[]' FILE > FILE.jsonl"
         )
     try:
         found = json.loads(decode_utf8(raw)) if raw.strip() else []
     except (ValueError, RecursionError) as error:
         raise NearDupError(
-            f"{source} is no JSON in UTF-8 ({error}). Repair it, or name its format with --format."
+            f"{source} is no JSON in UTF-8 ({error}). Repair it (jq -c '.[]' joins lists that follow one another), or "
+            "name its format with --format."
         ) from None
     for number, value in enumerate(found if isinstance(found, list) else [found], 1):
         if isinstance(value, dict):
             yield Entry(source, number, "item", value)
         else:
             yield Malformed(source, number, "item", _describe(value), json.dumps(value).encode())
-
-
-def _parse_list_lines(lines: Iterable[tuple[int, bytes, str]], source: str) -> Iterator[InputRecord]:
-    """Yield the elements of a list with a line for each, malformed ones too."""
-    number, last = 0, b""
-    for _, line, why in lines:
-        text = line.strip()
-        last = text or last
-        if text in (b"", b"[", b"]", b"]["):
-            continue
-        number += 1
-        if why:
-            yield Malformed(source, number, "item", why, line)
-        else:
-            yield _make_entry(text.removesuffix(b","), source, number, "item")
-    if last != b"]":
-        raise broken_file(
-            source, "item", number, "its brackets do not match; a killed crawl may have left it unfinished"
-        )

@@ -181,8 +181,6 @@ KERNEL(cut_without)
     return or_none(describe(capsule, left));
 }
 
-/* ---- strings and hashes ------------------------------------------------------------------------------------------ */
-
 /* Cut text, whether to return the letters of the sentences only. Returns them with line breaks between them. */
 KERNEL(cut_strings)
 {
@@ -225,8 +223,6 @@ KERNEL(cut_hashes)
         Py_CLEAR(found);
     return found;
 }
-
-/* ---- the sketch -------------------------------------------------------------------------------------------------- */
 
 #define MOST_LONGEST 255
 
@@ -347,8 +343,6 @@ KERNEL(cut_sketch)
     /* It takes the parts over; one that is missing is an error. */
     return Py_BuildValue("nNNNNN", count, sketch, keys, longest, numbers, ends);
 }
-
-/* ---- the words of a title ---------------------------------------------------------------------------------------- */
 
 #define MOST_STRINGS 64
 #define MOST_LETTERS 32

@@ -163,8 +163,6 @@ KERNEL(lexicon)
     return capsule;
 }
 
-/* ---- words of a text --------------------------------------------------------------------------------------------- */
-
 /* The best way to cut what begins at a character: the logarithm of its chance, and its first word. */
 typedef struct {
     double chance;

@@ -87,7 +87,14 @@ class Keyed:
 
         Fewer than ``n`` numbers are one n-gram; an empty sequence has none.
         """
-        return mix64(self._sums(mix64(units ^ self._offset), min(n, len(units)))) if len(units) else units
+        if not len(units):
+            return units
+        mixed, n = mix64(units ^ self._offset), min(n, len(units))
+        sums = np.zeros(len(units) - n + 1, np.uint64)
+        for place in range(n):
+            sums *= self._base
+            sums += mixed[place : place + len(sums)]
+        return mix64(sums)
 
     def gram(self, text: str) -> int:
         """Hash a short text as one n-gram."""
@@ -95,22 +102,6 @@ class Keyed:
         for char in text:
             found = (found * base + mix_one(ord(char) ^ offset)) % 2**64
         return mix_one(found)
-
-    def _sums(self, mixed: npt.NDArray[np.uint64], n: int) -> npt.NDArray[np.uint64]:
-        """Return the polynomial of every n-gram of mixed numbers.
-
-        The polynomial of 2n numbers is made from its halves, so 24 numbers take five steps.
-        """
-        if n == 1:
-            return mixed
-        half = self._sums(mixed, n // 2)
-        last = len(mixed) - n + 1
-        sums: npt.NDArray[np.uint64] = half[:last] * np.uint64(pow(int(self._base), n // 2, 2**64))
-        sums += half[n // 2 : n // 2 + last]
-        if n % 2:
-            sums *= self._base
-            sums += mixed[n - 1 :]
-        return sums
 
     def digest(self, name: str, text: str) -> int:
         """Hash a text with one of ``DIGESTS``, for methods that were published with MD5."""

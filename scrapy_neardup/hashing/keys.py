@@ -6,9 +6,7 @@ A key is the lowest 40 bits of a hash. Not the highest: some keys are the smalle
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 
 #: Bits and bytes of a key.
 BITS = 40
@@ -36,12 +34,5 @@ def pack_key(key: int) -> bytes:
 
 
 def pack_keys(keys: Sequence[int], before: bytes = b"") -> list[bytes]:
-    """``pack_key`` of each of several numbers of at most 64 bits, behind the bytes ``before``."""
-    numbers, lowest = _structs(len(keys))  # two calls for all keys, as each page packs its keys twice
-    return [before + key for key in lowest.unpack(numbers.pack(*keys))]
-
-
-@lru_cache
-def _structs(count: int) -> tuple[struct.Struct, struct.Struct]:
-    """Return what packs numbers, and what takes the bytes of a key from each."""
-    return struct.Struct(f">{count}Q"), struct.Struct(f"{8 - SIZE}x{SIZE}s" * count)
+    """``pack_key`` of each of several numbers, behind the bytes ``before``."""
+    return [before + (key & _MASK).to_bytes(SIZE, "big") for key in keys]

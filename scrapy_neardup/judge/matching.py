@@ -44,6 +44,8 @@ class SearchResult(NamedTuple):
     near_miss: SimilarPage | None
 
 
+#: What most pages get.
+_NO_CANDIDATES, _NOTHING = Candidates(frozenset(), ()), SearchResult(None, False, None)
 #: Similarity from which a page that is no copy was nearly one.
 _NEAR_MISS = 0.5
 
@@ -56,7 +58,7 @@ def candidates(method: Method, store: PageStore, keys: Iterable[int]) -> Candida
     limit, keys = method.common, tuple(keys)
     postings = store.all_postings(keys, limit)
     if not any(postings):  # most pages
-        return Candidates(frozenset(), ())
+        return _NO_CANDIDATES
     shared: list[int] = []
     overused = set()
     for key, ids in zip(keys, postings, strict=True):
@@ -113,7 +115,7 @@ def search(
     """
     overused_keys, ids = found
     if not ids and not canonical:
-        return SearchResult(None, False, None)
+        return _NOTHING
 
     def rank(comparison: Comparison, earlier: Record) -> tuple[bool | float, ...]:
         """The sort key of candidates, larger for a better match: first, that the page is a copy of it at all."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -30,11 +30,8 @@ _WIDTH = 17
 _ID_KEY, _PAIR, _SEEN = 9, 17, 12
 
 
-class Rows(Protocol):
-    """Rows; some cannot be read."""
-
-    def rows(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[Row]:
-        """Yield the rows from ``low`` to before ``high``. Raises StoreError at the first unreadable row."""
+#: Yields the rows from a key to before another one. Raises StoreError at the first unreadable row.
+Read = Callable[..., Iterator[Row]]
 
 
 class Salvage:
@@ -43,8 +40,8 @@ class Salvage:
     It reads a range from both ends. Then it halves the gap between, and tries again.
     """
 
-    def __init__(self, copy: Rows) -> None:
-        self._copy = copy
+    def __init__(self, read: Read) -> None:
+        self._rows = read
         self.gaps = 0
 
     def rows(self, prefix: bytes) -> Iterator[Row]:
@@ -83,7 +80,7 @@ class Salvage:
 
     def _ordered(self, low: bytes, high: bytes, *, reverse: bool) -> Iterator[Row]:
         """Stop at rows out of order, because a damaged tree may have loops."""
-        for key, value in self._copy.rows(low, high, reverse=reverse):
+        for key, value in self._rows(low, high, reverse=reverse):
             if not (type(key) is type(value) is bytes and low <= key < high):
                 raise StoreError("there is a row where it cannot be")
             yield key, value
@@ -104,12 +101,12 @@ class DamagedState:
     crawl, which are left out.
     """
 
-    def __init__(self, copy: Rows, kind: type[FileEngine], location: str, secret: Secret | None) -> None:
+    def __init__(self, copy: FileEngine, kind: type[FileEngine], location: str, secret: Secret | None) -> None:
         """``secret``: for a state that holds none. Raises StoreError, StoreMismatch."""
         self.name = location
         self.damage_error = None  # rows that cannot be unpacked are left out
         self.broken = self.named = 0
-        self._salvage = Salvage(copy)
+        self._salvage = Salvage(copy.rows)
         names = dict(self.rows(b"m"))
         self.pages_before: int | None = None
         with suppress(KeyError, ValueError):

@@ -133,7 +133,7 @@ def _encode(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} may look like another one")
 
 
-_as_json = json.JSONEncoder(sort_keys=True, default=_encode).encode
+_as_json = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=_encode).encode
 
 
 # An item of a listing is compared by its own fields, because the text around it belongs to other items too.

@@ -137,14 +137,10 @@ class Reading:
             return f"none of its {len(self.blocks):,} visible lines is prose." if self.blocks else "it shows no text."
         if not self.main_letters:
             return f"trafilatura finds no main text, so only the {count} of visible prose are judged."
-        if self.page.reader == "article":
-            then = "and is also judged on its own."
-        elif self.main_letters >= max(_LEAST_MAIN, _CREDIBLE * self.letters):
-            then = f"but it is ignored: more than {_MENU:.0%} of it are links, as in a menu."
-        elif self.main_letters < _LEAST_MAIN:
-            then = f"so it is ignored: it would need {_LEAST_MAIN} letters."
-        else:
-            then = f"so it is ignored: it would need {_CREDIBLE:.0%} of them."
+        then = "and is also judged on its own."
+        if self.page.reader != "article":
+            needs = f"{_LEAST_MAIN} letters, {_CREDIBLE:.0%} of the prose, and at most {_MENU:.0%} of links"
+            then = f"but it is ignored: an article needs {needs}."
         return f"trafilatura's main text has {self.main_letters:,} of {count} of the visible prose, {then}"
 
 

@@ -155,8 +155,7 @@ def _find_pair(id: int, reader: PageReader) -> tuple[Record, Record] | None:
 def copy_lines(reader: PageReader, ids: Iterable[int]) -> Iterator[PagePair]:
     """Yield these copies with their texts or shared sentences, as far as a report has room."""
     texts_left, sentences_left = _LETTERS_OF_TEXTS, _LETTERS_OF_SENTENCES
-    for number, id in enumerate(ids):
-        page = reader.store.record(id)
+    for number, page in enumerate(map(reader.store.record, ids)):
         if page is None:
             continue
         # For a page that became the best of its group: the page that came first.
@@ -169,9 +168,7 @@ def copy_lines(reader: PageReader, ids: Iterable[int]) -> Iterator[PagePair]:
             texts = reader.marked_texts(page, original)
             texts_left -= sum(len(part.text) for text in texts if text for part in text.parts)
             yield replace(pair, texts=texts)
-        elif sentences_left > 0:
-            shared = reader.shared(page)
-            sentences_left -= sum(map(len, shared))
-            yield replace(pair, shared=shared)
         else:
-            yield replace(pair, shared=None)
+            shared = reader.shared(page) if sentences_left > 0 else None
+            sentences_left -= sum(map(len, shared or ()))
+            yield replace(pair, shared=shared)

@@ -51,8 +51,8 @@ class Link:
     #: Grows whenever another server may have answered, or this one may have lost confirmed writes.
     breaks = 0
 
-    def __init__(self, location: str, *, pings: bool = True) -> None:
-        """A plain string as location has no password. Raises StoreError if the server ``pings`` not back."""
+    def __init__(self, location: str) -> None:
+        """A plain string as location has no password. Raises StoreError if the server does not answer."""
         known = location if isinstance(location, ServerLocation) else read_url(urlsplit(location))
         options = dict(known.options)
         #: Stands before the name of each key.
@@ -75,8 +75,7 @@ class Link:
         self.address: Address | None = None
         self._located = -inf
         self._client: Any = None if self.locator else redis.Redis(**self._node, retry=Retry(NoBackoff(), 0))
-        if pings:
-            self.call(lambda client: client.ping())
+        self.call(lambda client: client.ping())
 
     # Requests.
 

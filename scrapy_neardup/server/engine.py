@@ -134,8 +134,8 @@ class Redis(Engine):
         """Like ``scan``, from row ``low`` on, and from the server even during a transaction."""
         letter = prefix[:1]
         if not letter:
-            for letter in sorted(self._letters(), reverse=reverse):
-                yield from self.fetch_all(letter, reverse=reverse)
+            for code in sorted(range(ord("a"), ord("z") + 1), reverse=reverse):  # few have rows
+                yield from self.fetch_all(bytes([code]), reverse=reverse)
             return
         names = self._neighbours(max(low, prefix), prefix, reverse=reverse) if letter in NEIGHBOURS else [letter]
         rows = self._rows_in(names, reverse=reverse)
@@ -179,28 +179,18 @@ class Redis(Engine):
 
         return self.link.call(send)
 
-    def _listed(self, low: bytes, high: bytes, most: int, *, reverse: bool = False) -> list[bytes]:
-        """Return names in the directory; ``low`` and ``high`` are as Redis writes ends."""
-        key = self.link.prefix + DIRECTORY
-        if reverse:
-            return self.link.call(lambda client: list(client.zrevrangebylex(key, high, low, 0, most)))
-        return self.link.call(lambda client: list(client.zrangebylex(key, low, high, 0, most)))
-
-    def _letters(self) -> set[bytes]:
-        """Return the first letters of all rows; those that the directory does not list may have none."""
-        found, low = {b"k", b"u"}, b"-"
-        while names := self._listed(low, b"+", 1):
-            found.add(names[0][:1])
-            low = b"[" + bytes([names[0][0] + 1])
-        return found
-
     def _neighbours(self, low: bytes, prefix: bytes, *, reverse: bool = False) -> Iterator[bytes]:
         """Yield the names of hashes of neighbours that may have rows with a prefix from ``low`` on."""
-        size = NEIGHBOURS[prefix[:1]]
-        low_end, high_end = b"[" + low[:size], b"(" + (after(prefix[:size]) or b"\xff" * size)
-        while names := self._listed(low_end, high_end, _NAMES, reverse=reverse):
+        size, key = NEIGHBOURS[prefix[:1]], self.link.prefix + DIRECTORY
+        ends = [b"[" + low[:size], b"(" + (after(prefix[:size]) or b"\xff" * size)]
+
+        def ask(client: Any) -> list[bytes]:
+            find = client.zrevrangebylex if reverse else client.zrangebylex
+            return list(find(key, *ends[:: -1 if reverse else 1], 0, _NAMES))
+
+        while names := self.link.call(ask):
             yield from names
-            low_end, high_end = (low_end, b"(" + names[-1]) if reverse else (b"(" + names[-1], high_end)
+            ends[reverse] = b"(" + names[-1]
 
     def _rows_in(self, names: Iterable[bytes], *, reverse: bool) -> Iterator[Row]:
         """Yield the rows of hashes that lie one after the other. Callers may need few, so it begins with one hash."""

@@ -33,20 +33,13 @@ IGNORABLE = (
     *((0xFFA0, 0xFFA0), (0xFFF0, 0xFFF8), (0x1BCA0, 0x1BCA3), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF)),
 )
 
-
-def _as_pattern(edges: tuple[int, ...]) -> str:
-    return "".join(f"{chr(first)}-{chr(end - 1)}" for first, end in zip(edges[::2], edges[1::2], strict=True))
-
-
-# Scripts without spaces between words: code points where a range begins, ends, begins, and so on.
+# Scripts without spaces between words, as ranges of a pattern.
 #: Chinese characters, including the supplementary planes.
-_HAN_EDGES = 0x3400, 0xA000, 0x20000, 0x40000
+HAN = "\u3400-\u9fff\U00020000-\U0003ffff"
 #: Katakana: Japanese names and foreign words, which end where another script begins.
-_KATAKANA_EDGES = 0x30A1, 0x3100, 0x31F0, 0x3200
+KATAKANA = "\u30a1-\u30ff\u31f0-\u31ff"
 #: Thai, Lao, Tibetan, Burmese, Khmer and hiragana have no dictionary here: each character counts as a word.
-_SINGLE_EDGES = 0x0E00, 0x10A0, 0x1780, 0x1800, 0x3040, 0x30A1
-#: The same as ranges of a pattern.
-HAN, KATAKANA, SINGLES = map(_as_pattern, (_HAN_EDGES, _KATAKANA_EDGES, _SINGLE_EDGES))
+SINGLES = "\u0e00-\u109f\u1780-\u17ff\u3040-\u30a0"
 HAN_CHARACTER = re.compile(f"[{HAN}]")
 _KATAKANA_CHARACTER = re.compile(f"[{KATAKANA}]")
 UNSPACED_CHARACTER = re.compile(f"[{HAN}{KATAKANA}{SINGLES}]")
@@ -64,18 +57,6 @@ def has_unspaced(letters: str) -> bool:
     return 0 < len(letters) <= _FEW * len(UNSPACED_CHARACTER.findall(letters))
 
 
-#: NFKC of the marks of every Chinese page.
-WIDE_MARKS = (
-    ("，", ","),
-    ("：", ":"),
-    ("；", ";"),
-    ("！", "!"),
-    ("？", "?"),
-    ("（", "("),
-    ("）", ")"),
-    ("\u3000", " "),
-)
-_NARROW = dict(WIDE_MARKS)
 #: Frequent characters that normalise to several.
 SEVERAL = (("…", "..."), ("℃", "°C"), ("㎡", "m2"), ("ß", "ss"))
 
@@ -112,7 +93,7 @@ def _entry(point: int) -> int:
     char = chr(point)
     is_ignored = any(first <= point <= last for first, last in IGNORABLE)
     # A character and its NFKC form count as the same: a no-break space, a wide digit.
-    spelling = _plain_spelling(unicodedata.normalize("NFKC", _NARROW.get(char, char)))
+    spelling = _plain_spelling(unicodedata.normalize("NFKC", char))
     entry = _IGNORED if is_ignored else spelling ^ point if spelling else 0
     entry |= (
         _LETTER * (char.isalnum() and not is_ignored)

@@ -93,15 +93,7 @@ def longest_sentences(normalized: str, at_least: int, limit: int) -> list[str]:
     >>> longest_sentences("好。船来了，我们走。船来了我们走！第二班船是空的。", 3, 2)
     ['第二班船是空的', '船来了我们走']
     """
-    found: set[str] = set()
-    for piece in sorted(sentences(normalized), key=len, reverse=True):
-        if len(piece) < at_least:
-            break
-        own = letters(piece)
-        if len(own) >= at_least:
-            found.add(own)
-            if len(found) >= limit:
-                at_least = sorted(map(len, found))[-limit]
+    found = {own for own in map(letters, sentences(normalized)) if len(own) >= at_least}
     return sorted(found, key=lambda own: (-len(own), own))[:limit]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import compiled
-from scrapy_neardup.text.characters import IGNORABLE, SEVERAL, WIDE_MARKS, known_characters, limit_marks
+from scrapy_neardup.text.characters import IGNORABLE, SEVERAL, known_characters, limit_marks
 
 if TYPE_CHECKING:
     import opencc
@@ -51,9 +51,6 @@ def _fold(text: str) -> str:
         if found is not None:
             return found
     text = _INVISIBLE.sub("", text)
-    # After these replacements most texts pass NFKC's quick check.
-    for wide, narrow in WIDE_MARKS:
-        text = text.replace(wide, narrow)
     if not unicodedata.is_normalized("NFKC", text):
         text = unicodedata.normalize("NFKC", limit_marks(text))
     return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text).casefold()

@@ -9,8 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import warnings
-from collections import Counter
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Callable
 from functools import cache, cached_property
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -91,11 +90,6 @@ def has_spaced_word(normalized: str, word: str) -> bool:
         if run is not None and run.end() == at + len(word) and not (at and _SPACED.match(normalized, at - 1, at)):
             return True
     return begins is not None and word in spaced_words(normalized)
-
-
-def frequencies(found: Iterable[str], stop: Set[str] = frozenset()) -> dict[str, int]:
-    """Count each word, in order of first occurrence, without the ``stop`` words."""
-    return {word: count for word, count in Counter(found).items() if word not in stop}
 
 
 def numbers(normalized: str) -> list[str]:

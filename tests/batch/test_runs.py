@@ -47,6 +47,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, name: str) -> None:
         assert not run.is_complete
         InlineRunner(run, ends).run()
         assert verdicts_of(run) == verdicts_of(whole) == judge_in_order([name])
+    InlineRunner(whole, ends=1).run()  # a complete run does nothing more
 
 
 @pytest.mark.slow
@@ -75,12 +76,6 @@ def test_three_runs_in_a_row_equal_one(tmp_path: Path, name: str) -> None:
     seen = list[Verdict]()
     write_verdicts(run, tmp_path / "last.parquet", seen.append)
     assert len(seen) == 20
-
-
-def test_a_complete_run_does_nothing_more(tmp_path: Path, name: str) -> None:
-    run = make_run(tmp_path / "run", [name], 30)
-    InlineRunner(run).run()
-    InlineRunner(run, ends=1).run()
 
 
 def test_a_folder_of_another_run_is_refused(tmp_path: Path, name: str) -> None:
@@ -124,13 +119,10 @@ def test_kept_records_come_from_the_inputs_as_they_were(tmp_path: Path, name: st
 def test_an_input_may_have_no_page_at_all(tmp_path: Path, name: str) -> None:
     broken = tmp_path / "broken.jsonl"
     broken.write_text("{broken\n" * 3)
-    run = make_run(tmp_path / "run", [str(broken), name, str(broken)], 60)
-    InlineRunner(run).run()
-    assert len(verdicts_of(run)) == 60
-    alone = make_run(tmp_path / "alone", [str(broken)], 60)
-    InlineRunner(alone).run()
-    assert verdicts_of(alone) == []
-    assert len([*malformed_records(alone)]) == 3
+    for inputs, pages, malformed in ([str(broken), name, str(broken)], 60, 6), ([str(broken)], 0, 3):
+        run = make_run(tmp_path / f"run{pages}", inputs, 60)
+        InlineRunner(run).run()
+        assert (len(verdicts_of(run)), len([*malformed_records(run)])) == (pages, malformed)
 
 
 def test_a_crawl_goes_on_with_the_exported_state(tmp_path: Path) -> None:

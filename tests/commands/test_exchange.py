@@ -92,11 +92,8 @@ def test_an_export_replaces_nothing_and_is_for_its_user_alone(
     assert run("export", "-o", output, "--store", url(east)) == 0
     if os.name == "posix":
         assert output.stat().st_mode & 0o777 == 0o600, "it holds the secret of the state"
-    for there, said in ((output, "already exists"), (tmp_path, "already exists"), (east / "copy", "inside of it")):
-        with pytest.raises(StoreError, match=said):
-            run("export", "-o", there, "--store", url(east))
-    with pytest.raises(StoreError, match=r"on a server.* scrapy neardup merge"):
-        run("export", "-o", "redis://127.0.0.1:1/0?state=x", "--store", url(east))
+    with pytest.raises(StoreError, match="already exists"):
+        run("export", "-o", output, "--store", url(east))
 
 
 def broken(*_: object) -> None:

@@ -36,25 +36,15 @@ from scrapy_neardup.state.opening import close_store, open_store
 from tests.crawl.engineless import article, crawl
 
 #: Whatever is done to the world outside.
-ACTS: list[tuple[Any, str]] = [
-    (LevelDB, "write"),
-    (LevelDB, "open"),
-    (LevelDB, "close_files"),
-    (SQLite, "write"),
-    (SQLite, "open"),
-    (SQLite, "close_files"),
-    (Detector, "commit"),
-    (Detector, "release"),
-    (Detector, "seal"),
-    (FileFeedStorage, "open"),
-    (FileFeedStorage, "store"),
-    (JsonLinesItemExporter, "export_item"),
-    (os, "fsync"),
-    (Path, "replace"),
-    (Path, "unlink"),
-    (Path, "mkdir"),
-    (Path, "write_bytes"),
-]
+ACTS: dict[Any, str] = {
+    LevelDB: "write open close_files",
+    SQLite: "write open close_files",
+    Detector: "commit release seal",
+    FileFeedStorage: "open store",
+    JsonLinesItemExporter: "export_item",
+    os: "fsync",
+    Path: "replace unlink mkdir write_bytes",
+}
 NEWS = "更正：此前的报道有误，编辑部在核实之后补充了两段新的内容，并向读者致歉。"
 
 
@@ -63,8 +53,9 @@ class Steps:
 
     def __init__(self) -> None:
         self.count, self.dies_at, self.names = 0, 0, list[str]()
-        for owner, name in ACTS:
-            setattr(owner, name, self.around(getattr(owner, name), f"{owner.__name__}.{name}"))
+        for owner, names in ACTS.items():
+            for name in names.split():
+                setattr(owner, name, self.around(getattr(owner, name), f"{owner.__name__}.{name}"))
 
     def begin(self, dies_at: int) -> None:
         self.count, self.dies_at, self.names = 0, dies_at, []

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+import pytest
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter
@@ -16,6 +17,9 @@ from scrapy.statscollectors import StatsCollector
 
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.page.extraction import Answer, PageContent
+
+Log = pytest.LogCaptureFixture
+Patch = pytest.MonkeyPatch
 
 
 def notes() -> Notes:

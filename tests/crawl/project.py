@@ -115,22 +115,14 @@ class EagerFilter(RFPDupeFilter):
 
 
 class LargeItemsSpider(PathSpider):
-    """Yields items that bring pages of 200 kB, all at once, from ``start()`` or from small responses."""
+    """Yields items that bring pages of 200 kB, all at once."""
 
     count = 0
-    at_start = False
 
     async def start(self) -> Any:
         for number in range(self.count):
-            request = scrapy.Request(self.base + self.paths[0], dont_filter=True, cb_kwargs={"number": number})
-            yield self.item(number) if self.at_start else request
-
-    def parse(self, response: Any, number: int) -> Any:  # type: ignore[override]
-        yield self.item(number)
-
-    def item(self, number: int) -> dict[str, Any]:
-        html = f"<!-- takes 0.02 --><article>{f'Ferry number {number} sails. ' * 20}</article>"
-        return {"url": f"http://river.example/{number}", "html": html + " " * 200_000}
+            html = f"<!-- takes 0.02 --><article>{f'Ferry number {number} sails. ' * 20}</article>"
+            yield {"url": f"http://river.example/{number}", "html": html + " " * 200_000}
 
 
 class ReplaceCopies:
@@ -139,18 +131,6 @@ class ReplaceCopies:
     def process_item(self, item: Any) -> Any:
         own = ItemAdapter(item).asdict()
         return {**own, "was": type(item).__name__} if "/copy/" in own["url"] else item
-
-
-class DropSome:
-    """A later pipeline: drops items whose URL holds "drop", fails on those that hold "fail"."""
-
-    def process_item(self, item: Any) -> Any:
-        told = str(ItemAdapter(item).asdict())
-        if "drop" in told:
-            raise DropItem("not wanted", log_level="DEBUG")
-        if "fail" in told:
-            raise ValueError("could not be stored")
-        return item
 
 
 class Fate:
@@ -305,12 +285,10 @@ class Held(Passing):
 
 
 class Hosts:
-    """A downloader middleware that answers in the place of the hosts. The lease of a crawl is a tenth as long."""
-
-    LEASE = 6.0
+    """A downloader middleware that answers in the place of the hosts."""
 
     def __init__(self) -> None:
-        Redis.lease = self.LEASE
+        Redis.lease = float(os.environ["TEST_LEASE"])
 
     def process_request(self, request: Any, spider: Any = None) -> Any:
         host, _, family = request.url.removeprefix("http://").partition("/")

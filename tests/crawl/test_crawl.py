@@ -19,6 +19,7 @@ from tests.cli import start_scrapy
 from tests.crawl.conftest import NEWS, SLUGS, Crawl, Site, job, killed
 from tests.crawl.engineless import Result, crawl_items
 from tests.crawl.pages import article, html, text, with_items
+from tests.crawl.parts import Log
 
 Run = Callable[..., list[Result]]
 
@@ -56,9 +57,7 @@ def test_the_pipeline_alone_judges_items_that_bring_their_text_or_html(crawl: Cr
     assert result.urls == ["http://a.example/1", "http://b.example/3", "http://d.example/5"]
 
 
-def test_fields_of_other_names_are_read_where_the_setting_says_and_their_lack_has_one_cure(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_fields_of_other_names_are_read_where_the_setting_says_and_their_lack_has_one_cure(caplog: Log) -> None:
     items = [{"link": f"http://a.example/{n}", "content": text("bridge-zh")} for n in range(2)]
     fields = {"NEARDUP_FIELDS": {"url": "link", "text": "content"}}
     assert crawl_items(*items, NEARDUP_STORE="memory:", **fields).items == items[:1]
@@ -197,14 +196,6 @@ def test_rows_are_counted_as_rows_everywhere(site: Site, crawl: Crawl, tmp_path:
 
 
 # Items that are lost
-
-
-def test_a_page_whose_item_is_lost_later_makes_way_for_its_copy(site: Site, crawl: Crawl) -> None:
-    for fate, slug in (("drop", "bridge-zh"), ("fail", "tea-zh")):
-        site.content |= {f"/{fate}": html(slug), f"/copy/{slug}": html(slug, "Copied.")}
-    result = crawl(list(site.content), ITEM_PIPELINES={"tests.crawl.project.DropSome": 800})
-    assert result.paths == ["/copy/bridge-zh", "/copy/tea-zh"]
-    assert (result.count("unique"), result.count("rolled_back"), result.count("state/pages")) == (4, 2, 2)
 
 
 def test_of_each_family_one_page_is_kept_if_any_comes_through(site: Site, crawl: Crawl) -> None:

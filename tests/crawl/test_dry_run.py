@@ -18,6 +18,7 @@ from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import STORES
 from tests.crawl.engineless import article, crawl
+from tests.crawl.parts import Log
 
 Item = dict[str, Any]
 
@@ -129,9 +130,7 @@ def test_a_crawl_gives_what_the_dry_run_said(seed: int, settings: dict[str, Any]
         assert len(feed.read_bytes().splitlines()) == len(passed) + len(held.splitlines())
 
 
-def test_a_state_of_another_crawl_is_taken_as_it_is(
-    store: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_state_of_another_crawl_is_taken_as_it_is(store: str, tmp_path: Path, caplog: Log) -> None:
     run([article(1)], NEARDUP_STORE=store)
     with_another = open_store(store, state_recipe(make_method("cascade", {}), None))
     try:
@@ -152,7 +151,7 @@ def test_a_state_of_another_crawl_is_taken_as_it_is(
 
 
 def test_what_a_killed_crawl_left_is_out_as_in_a_crawl_and_the_list_of_a_job_is_left_alone(
-    store: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    store: str, tmp_path: Path, caplog: Log
 ) -> None:
     run([article(1), article(2)], NEARDUP_STORE=store)
     kept = open_store(store, None)

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from scrapy_neardup.state.journal import LIST
 from tests.build import article_url
 from tests.crawl.engineless import article, crawl, crawl_items
+from tests.crawl.parts import Log, Patch
 
 NINE = [article(family) for family in range(9)]
 THREE = NINE[:3]
@@ -17,7 +19,7 @@ URLS = [article_url(family) for family in range(3)]
 
 
 @pytest.fixture(autouse=True)
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+def store(tmp_path: Path, monkeypatch: Patch) -> dict[str, str]:
     monkeypatch.chdir(tmp_path)  # below which a broken feed writes
     return {"NEARDUP_STORE": f"sqlite://{tmp_path}/state"}
 
@@ -30,9 +32,7 @@ def delivered(path: Path) -> list[str]:
     return [json.loads(line)["url"] for line in path.read_text("utf-8").splitlines()] if path.exists() else []
 
 
-def test_where_no_feed_can_be_opened_nothing_counts(
-    tmp_path: Path, store: dict[str, str], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_where_no_feed_can_be_opened_nothing_counts(tmp_path: Path, store: dict[str, str], caplog: Log) -> None:
     (tmp_path / "file").touch()
     first = crawl_items(*THREE, **feed(tmp_path / "file" / "out.jsonl"), **store)
     assert (first.count("unique"), first.count("rolled_back")) == (3, 3)
@@ -54,16 +54,18 @@ def test_what_a_post_processing_plugin_has_lost_does_not_count(
 
 
 def test_the_pages_of_a_feed_that_fails_come_again_and_the_log_names_the_feed(
-    tmp_path: Path, store: dict[str, str], caplog: pytest.LogCaptureFixture
+    tmp_path: Path, store: dict[str, str], caplog: Log
 ) -> None:
     def feeds(scheme: str) -> dict[str, Any]:
         two = (f"file://{tmp_path}/good.jsonl", f"{scheme}://{tmp_path}/other.jsonl")
         broken = {"broken": "tests.crawl.project.UnstorableFeed"}
         return {"FEEDS": {uri: {"format": "jsonlines"} for uri in two}, "FEED_STORAGES": broken, **store}
 
-    assert crawl(THREE, **feeds("broken"))["neardup/unsealed"] == 3
+    (tmp_path / "job").mkdir()
+    assert crawl(THREE, **feeds("broken"), JOBDIR=str(tmp_path / "job"))["neardup/unsealed"] == 3
     bad = f"broken://{tmp_path}/other.jsonl"
     assert f"3 pages stay unsealed, because a feed that holds them was not stored: {bad}. The next crawl" in caplog.text
+    assert f"and lists them in {tmp_path / 'job' / LIST}, because with this JOBDIR" in caplog.text
     assert "Other feeds that hold them will then have them twice" in caplog.text
     assert crawl(THREE, **feeds("file"))["neardup/taken_back"] == 3
     assert delivered(tmp_path / "other.jsonl") == URLS, "nothing is missing"
@@ -72,7 +74,7 @@ def test_the_pages_of_a_feed_that_fails_come_again_and_the_log_names_the_feed(
 
 
 def test_an_item_that_one_feed_cannot_write_is_in_the_others_and_comes_again(
-    tmp_path: Path, store: dict[str, str], caplog: pytest.LogCaptureFixture
+    tmp_path: Path, store: dict[str, str], caplog: Log
 ) -> None:
     good = {f"file://{tmp_path}/good.csv": {"format": "csv", "fields": ["url"]}}
     settings = {"FEEDS": {**feed(tmp_path / "picky.jsonl")["FEEDS"], **good}, **store}
@@ -85,7 +87,7 @@ def test_an_item_that_one_feed_cannot_write_is_in_the_others_and_comes_again(
 
 
 def test_known_pages_are_in_no_feed_that_is_overwritten_and_the_log_says_so(
-    tmp_path: Path, store: dict[str, str], caplog: pytest.LogCaptureFixture
+    tmp_path: Path, store: dict[str, str], caplog: Log
 ) -> None:
     warning, out = "This crawl overwrites the feed ", tmp_path / "out.jsonl"
     settings: dict[str, Any] = {**store, **feed(out, overwrite=True)}

@@ -13,10 +13,10 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.memory import SortedRows
 from scrapy_neardup.state.journal import LIST, add_to_list, prune_list
 from scrapy_neardup.state.record import Record
-from tests.build import article_url
 from tests.crawl.conftest import SLUGS, Crawl, Site, killed
-from tests.crawl.engineless import article, crawl
+from tests.crawl.engineless import crawl
 from tests.crawl.pages import html
+from tests.crawl.parts import Log
 from tests.faults import lasting_state
 
 MAY, HAVE = "may not come again in this crawl", "have NOT come again in this crawl"
@@ -52,28 +52,6 @@ def test_what_a_killed_job_does_not_request_again_is_listed(
     assert (again.count("taken_back"), again.count("taken_back/not_requested")) == (0, 0)
     assert "rolled back" not in again.log
     assert not (job / LIST).exists()
-
-
-def test_a_feed_that_fails_is_told_of_with_the_list_in_which_the_next_start_will_write(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)  # below which the broken feed writes
-    (tmp_path / "job").mkdir()
-    place = {"NEARDUP_STORE": f"sqlite://{tmp_path}/state", "JOBDIR": str(tmp_path / "job")}
-    broken = {
-        "FEEDS": {f"broken://{tmp_path}/out.jsonl": {"format": "jsonlines"}},
-        "FEED_STORAGES": {"broken": "tests.crawl.project.UnstorableFeed"},
-    }
-    three = [article(family) for family in range(3)]
-    crawl(three, **place, **broken)
-    assert f"and lists them in {tmp_path / 'job' / LIST}, because with this JOBDIR" in caplog.text
-    stats = crawl(three[:1], **place)
-    assert (stats["neardup/taken_back"], stats["neardup/taken_back/not_requested"]) == (3, 2)
-    assert caplog.text.count(f"3 pages that were rolled back {MAY}") == 1
-    assert caplog.text.count(f"2 pages that were rolled back {HAVE}") == 1
-    assert (tmp_path / "job" / LIST).read_text("utf-8").split() == [article_url(2), article_url(1)]
-    assert crawl(three[1:], **place)["neardup/taken_back/not_requested"] == 0
-    assert "neardup/taken_back/not_requested" not in crawl([], **place)
 
 
 Rows = SortedRows[bytes]
@@ -150,7 +128,7 @@ def test_a_url_is_one_line_of_the_list(tmp_path: Path, url: str, line: str) -> N
     assert prune_list(str(tmp_path), known(url)) == (0, [])
 
 
-def test_a_list_that_cannot_be_read_stops_no_crawl(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_list_that_cannot_be_read_stops_no_crawl(tmp_path: Path, caplog: Log) -> None:
     caplog.set_level(logging.WARNING)
     (tmp_path / LIST).write_bytes(b"http://a/\xff\n")
     (tmp_path / f".part.{LIST}").mkdir()

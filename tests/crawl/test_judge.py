@@ -21,7 +21,7 @@ from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from tests.build import article_text, article_url, make_detector
-from tests.crawl.parts import Pool, notes
+from tests.crawl.parts import Log, Patch, Pool, notes
 from tests.crawl.project import UnreadableItem, UnsetItem
 
 READER = HtmlReader(5_000_000, extractor=lambda html, url: html)
@@ -138,9 +138,7 @@ def test_the_row_of_a_listing_with_the_url_of_another_page_is_not_judged_by_the_
 RUNG = "渡口清晨开航第一班船是空的老人们站在岸边看着它慢慢地驶向对岸谁也没有说话直到汽笛响了三声"
 
 
-def test_the_rows_of_a_listing_are_judged_by_what_they_hold_and_not_by_the_page(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_the_rows_of_a_listing_are_judged_by_what_they_hold_and_not_by_the_page(caplog: Log) -> None:
     court, first, second = Court(), visit(1, items=3), visit(1, 1, items=2)
     asked = [({"n": "一"}, first), ({"n": "二"}, first), ({"n": RUNG + "甲"}, first), ({"n": "三"}, second)]
     pages = court.pages(*asked, ({"n": RUNG + "乙"}, second))
@@ -217,12 +215,6 @@ def test_a_part_that_says_enough_is_updated_when_anything_in_it_has_changed() ->
 # Pages in flight
 
 
-def test_a_page_waits_no_longer_than_the_setting_says() -> None:
-    court = Court(wait=0.05)
-    assert court.kinds(({}, visit(1)), ({}, visit(1, 1))) == ["unique", "unjudged (in_flight)"]
-    assert court.count("waited") == 1
-
-
 def test_a_page_that_gave_up_another_is_known_from_then_on_and_the_next_one_waits_for_it() -> None:
     court = Court(wait=0.05)
 
@@ -277,7 +269,7 @@ def test_a_page_waits_for_each_one_that_comes_to_stand_before_it() -> None:
     ids=["the first is read last", "one that fails holds up nobody", "one that takes long is overtaken"],
 )
 def test_pages_are_judged_in_the_order_in_which_they_came_unless_one_takes_long(
-    delays: list[float], patience: float, order: list[int], monkeypatch: pytest.MonkeyPatch
+    delays: list[float], patience: float, order: list[int], monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr("scrapy_neardup.crawl.page_reader.PATIENCE", patience)
 
@@ -319,12 +311,7 @@ def judged_in_order(court: Court, many: int) -> list[int]:
     [(StoreError("The disk is full."), "store_failed", 1, 0), (ZeroDivisionError(), "method_failed", 2, 1)],
 )
 def test_after_an_error_of_the_state_or_of_a_method_every_item_passes(
-    error: Exception,
-    reason: str,
-    errors: int,
-    tracebacks: int,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    error: Exception, reason: str, errors: int, tracebacks: int, monkeypatch: Patch, caplog: Log
 ) -> None:
     """Once the state has failed nothing is judged and nothing waits."""
     court = Court()
@@ -361,7 +348,7 @@ def test_an_item_whose_fields_are_missing_or_cannot_be_read_passes() -> None:
     ],
 )
 def test_a_page_that_cannot_be_judged_passes_with_its_reason_and_the_first_is_logged(
-    body: bytes, more: dict[str, Any], reason: str, caplog: pytest.LogCaptureFixture
+    body: bytes, more: dict[str, Any], reason: str, caplog: Log
 ) -> None:
     court = Court()
     visits = [Visit(PageResponse(article_url(1, version), body, **more)) for version in range(2)]

@@ -24,14 +24,7 @@ def village(site: Site) -> Site:
     return site
 
 
-PATHS = [
-    "/wide",
-    *(f"/{slug}" for slug in ORDINARY[:2]),
-    "/long",
-    "/tags",
-    "/large",
-    *(f"/{one}" for one in ORDINARY[2:]),
-]
+PATHS = ["/wide", "/goats-en", "/snow-zh", "/long", "/tags", "/large", "/tram-en", "/honey-zh"]
 
 
 def test_all_items_pass_and_ordinary_pages_are_judged(village: Site, crawl: Crawl) -> None:

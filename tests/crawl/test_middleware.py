@@ -124,7 +124,8 @@ def request(url: str = URL, **meta: Any) -> Request:
     return Request(url, meta=meta)
 
 
-ALIASES = frozenset(("http://b.example/", "http://c.example/"))
+BOTH = frozenset(("http://b.example/", "http://c.example/"))
+GBK = "text/html; charset=gbk"
 
 
 @pytest.mark.parametrize(
@@ -132,18 +133,16 @@ ALIASES = frozenset(("http://b.example/", "http://c.example/"))
     [
         (HtmlResponse(URL, body=b"<p>"), PageResponse(URL, b"<p>"), False),
         (Response(URL, body=b"%PDF"), PageResponse(URL, b"%PDF", is_text=False), False),
-        (
-            HtmlResponse(URL, status=404, headers={"Content-Type": "text/html; charset=gbk"}),
-            PageResponse(URL, b"", 404, "text/html; charset=gbk"),
-            False,
-        ),
+        (HtmlResponse(URL, status=404, headers={"Content-Type": GBK}), PageResponse(URL, b"", 404, GBK), False),
         (
             HtmlResponse(URL, request=request("http://b.example/", redirect_urls=["http://c.example/"])),
-            PageResponse(URL, b"", aliases=ALIASES),
+            PageResponse(URL, b"", aliases=BOTH),
             False,
         ),
-        (HtmlResponse(URL, request=request(neardup=False)), PageResponse(URL, b"", aliases=frozenset((URL,))), True),
-        (HtmlResponse(URL, request=request(neardup=0)), PageResponse(URL, b"", aliases=frozenset((URL,))), False),
+        *(
+            (HtmlResponse(URL, request=request(neardup=value)), PageResponse(URL, b"", aliases=frozenset((URL,))), out)
+            for value, out in ((False, True), (0, False))
+        ),
     ],
 )
 def test_a_visit_holds_what_has_to_be_known_of_a_response(

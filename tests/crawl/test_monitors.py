@@ -12,6 +12,7 @@ from scrapy.crawler import Crawler
 from scrapy.statscollectors import StatsCollector
 
 from tests.crawl.conftest import Crawl, Site
+from tests.crawl.parts import Log
 
 extensions = pytest.importorskip("spidermon.contrib.scrapy.extensions", reason="Spidermon is not installed.")
 
@@ -41,7 +42,7 @@ OUTCOME = re.compile(r"Near-duplicates/test_(\w+)\.\.\. (\w+)")
     ],
 )
 def test_a_monitor_fails_beyond_its_limit(
-    caplog: pytest.LogCaptureFixture, stats: dict[str, int], settings: dict[str, Any], failed: list[str]
+    caplog: Log, stats: dict[str, int], settings: dict[str, Any], failed: list[str]
 ) -> None:
     crawler = Crawler(Spider, {**SETTINGS, **{f"SPIDERMON_NEARDUP_{name}": one for name, one in settings.items()}})
     crawler.stats = StatsCollector(crawler)

@@ -15,7 +15,7 @@ from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import HtmlReader
 from scrapy_neardup.page.source import PageSource, UnreadPage
 from scrapy_neardup.settings import AUTO, DEFAULT_FIELDS, Config
-from tests.crawl.parts import Pool, notes
+from tests.crawl.parts import Log, Patch, Pool, notes
 from tests.crawl.project import UnreadableItem
 from tests.page.pages import ARTICLE
 
@@ -73,13 +73,7 @@ def test_without_workers_a_page_is_read_here_and_a_risky_page_by_its_own_worker(
     ],
 )
 def test_with_workers_a_page_is_read_there_and_if_none_can_start_here_after_one_warning(
-    answer: Any,
-    html: str,
-    text: str,
-    risky: int,
-    delay: float,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
+    answer: Any, html: str, text: str, risky: int, delay: float, caplog: Log, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr("scrapy_neardup.crawl.page_reader.PATIENCE", delay / 2 or 60)
     page_pool, risky_pool = Pool(answer, delay), Pool(ExtractionError("too_slow", "why"))
@@ -102,7 +96,7 @@ def test_by_default_workers_start_for_a_crawl_that_has_much_to_read() -> None:
     assert 3.1 < desk.reader.spent < 4, "the seconds of all processes count"
 
 
-def test_replaced_workers_are_counted_and_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_replaced_workers_are_counted_and_reported_once(caplog: Log) -> None:
     desk = Desk(pool := Pool(READ))
     for pool.replaced in range(4):
         pool.why_replaced = "died"
@@ -116,7 +110,7 @@ def test_replaced_workers_are_counted_and_reported_once(caplog: pytest.LogCaptur
     [(0, "", 0), (3, "", 3), (AUTO, "", 4), (3, "shop.own", 3), (AUTO, "shop.own", 0), (3, "__main__.own", 0)],
 )
 def test_auto_starts_workers_for_our_own_reader_alone(
-    workers: int | str, extractor: str, size: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    workers: int | str, extractor: str, size: int, monkeypatch: Patch, caplog: Log
 ) -> None:
     monkeypatch.setattr("scrapy_neardup.settings.default_size", lambda: 4)
     config = Config(workers=workers, extractor=extractor)

@@ -17,12 +17,13 @@ from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.urls import STORES, parse_url
 from tests.cli import add_spider, make_project, run_scrapy, start_scrapy
+from tests.crawl.parts import Patch
 
 DEFAULT = "state.leveldb" if find_spec("plyvel") else "state.sqlite"
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: Patch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path.resolve()
 

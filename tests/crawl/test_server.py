@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 import re
-import socket
 import subprocess
 import sys
 import threading
@@ -32,7 +31,6 @@ from tests.crawl.conftest import NEWS, ROOT, Crawl, Site
 from tests.crawl.engineless import crawl_items
 from tests.crawl.pages import html
 from tests.crawl.parts import notes
-from tests.crawl.project import Hosts
 from tests.server.network import Network, network
 from tests.server.redis_server import Server, running
 
@@ -105,29 +103,6 @@ def test_a_server_that_goes_while_a_crawl_is_at_work(news: Site, crawl: Crawl, t
             assert found.stats["finish_reason"] == "neardup_store_failed"
 
 
-def test_a_crawl_that_begins_while_its_server_is_gone(news: Site, crawl: Crawl) -> None:
-    with running() as server:
-        server.stop()
-        back = threading.Thread(target=_started_when_asked, args=(server,))
-        back.start()
-        found = crawl(NEWS, NEARDUP_STORE=server.url("a"), NEARDUP_ON_STORE_ERROR="wait")
-        back.join()
-        assert "does not answer" in found.log
-        assert "answers again" in found.log
-        assert (found.paths, found.count("server_gone")) == (NEWS[:2], 1), found.log
-
-
-def _started_when_asked(server: Server) -> None:
-    """A while after somebody has asked for it, and asks again."""
-    with socket.socket(socket.AF_UNIX) as door:
-        door.bind(str(server.socket))
-        door.listen()
-        door.accept()[0].close()
-    server.socket.unlink()
-    time.sleep(1.5)
-    server.start()
-
-
 def _restarted(server: Server, comes_back: bool) -> None:
     while not server.client.keys("{neardup:a}r*"):
         time.sleep(0.01)
@@ -198,13 +173,22 @@ def start_crawl(url: str, folder: Path, articles: int) -> subprocess.Popen[bytes
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
-    ("crawlers", "kills", "articles", "seed"),
-    [(2, 2, 20, 0), *(pytest.param(8, 14, 300, seed, marks=pytest.mark.soak) for seed in range(3))],
+    ("crawlers", "kills", "articles", "seed", "lease"),
+    [(2, 2, 20, 0, 6), *(pytest.param(8, 14, 300, seed, 30, marks=pytest.mark.soak) for seed in range(3))],
 )
 def test_of_articles_that_crawls_meet_on_three_hosts_each_is_delivered_once_though_crawls_are_killed(
-    redis_server: Server, url: str, tmp_path: Path, crawlers: int, kills: int, articles: int, seed: int
+    redis_server: Server,
+    url: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    crawlers: int,
+    kills: int,
+    articles: int,
+    seed: int,
+    lease: int,
 ) -> None:
     """A delivery counts if its feed was stored and its page sealed. What a killed crawl had, the last one delivers."""
+    monkeypatch.setenv("TEST_LEASE", str(lease))
     folder, chance = tmp_path / "feeds", random.Random(seed)
     running = [start_crawl(url, folder, articles) for _ in range(crawlers)]
     try:
@@ -219,7 +203,7 @@ def test_of_articles_that_crawls_meet_on_three_hosts_each_is_delivered_once_thou
         assert codes == [0] * crawlers, log[-5000:]
         assert "has lost this crawl" not in log, "the machine is so busy that a crawl was silent for its whole lease"
         assert "neardup_store_failed" not in log, log[-5000:]
-        time.sleep(1.5 * Hosts.LEASE)  # what those had who were killed
+        time.sleep(1.5 * lease)  # what those had who were killed
         assert start_crawl(url, folder, articles).wait(timeout=300) == 0
     finally:
         for process in running:

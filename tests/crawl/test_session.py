@@ -24,6 +24,7 @@ from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.urls import STORES
 from tests.crawl import engineless
 from tests.crawl.engineless import article, crawl
+from tests.crawl.parts import Log, Patch
 
 FAILURES = [ValueError("no"), StoreError("no"), FileNotFoundError("no")]
 
@@ -61,7 +62,7 @@ def is_let_go(place: Path) -> bool:
     ],
 )
 def test_a_crawl_that_fails_behind_the_opening_lets_go_of_the_state(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException
+    tmp_path: Path, monkeypatch: Patch, step: str, error: BaseException
 ) -> None:
     place = tmp_path / "state"
     with monkeypatch.context() as patched:
@@ -84,12 +85,7 @@ def test_a_crawl_that_fails_behind_the_opening_lets_go_of_the_state(
     ],
 )
 def test_a_crawl_ends_in_all_other_steps_where_one_fails(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    where: Any,
-    step: str,
-    error: Exception,
+    tmp_path: Path, monkeypatch: Patch, caplog: Log, where: Any, step: str, error: Exception
 ) -> None:
     place = tmp_path / "state"
     caplog.set_level(logging.INFO)
@@ -109,7 +105,7 @@ def test_a_crawl_ends_in_all_other_steps_where_one_fails(
     opening.close_store(store)
 
 
-def test_the_end_of_a_crawl_leaves_a_state_alone_that_has_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_a_crawl_leaves_a_state_alone_that_has_failed(monkeypatch: Patch) -> None:
     used: list[str] = []
     monkeypatch.setattr(Detector, "check", fail_with(StoreError("The disk is full.")))
     monkeypatch.setattr(Detector, "trim", lambda _: used.append("trim"))
@@ -118,14 +114,16 @@ def test_the_end_of_a_crawl_leaves_a_state_alone_that_has_failed(monkeypatch: py
     assert (numbers["neardup/errors"], used) == (1, [])
 
 
-class RecordingCollector(StatsCollector):
+class Recording(StatsCollector):
     """Remembers which stats are set, and which are counted."""
 
-    set, counted = set[str](), set[str]()
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self.was_set, self.counted = set[str](), set[str]()
 
-    def set_value(self, key: str, value: Any, *more: Any, **named: Any) -> None:
-        self.set.add(key)
-        super().set_value(key, value, *more, **named)
+    def set_value(self, key: str, *more: Any, **named: Any) -> None:
+        self.was_set.add(key)
+        super().set_value(key, *more, **named)
 
     def inc_value(self, key: str, *more: Any, **named: Any) -> None:
         self.counted.add(key)
@@ -133,15 +131,14 @@ class RecordingCollector(StatsCollector):
 
 
 @pytest.fixture
-def recorded(monkeypatch: pytest.MonkeyPatch) -> type[RecordingCollector]:
-    RecordingCollector.set.clear()
-    RecordingCollector.counted.clear()
-    monkeypatch.setattr(engineless, "StatsCollector", RecordingCollector)
-    return RecordingCollector
+def recorded(monkeypatch: Patch) -> Recording:
+    recorded = Recording(Crawler(Spider))
+    monkeypatch.setattr(engineless, "StatsCollector", lambda crawler: recorded)
+    return recorded
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
-def test_a_stat_is_either_set_or_counted(tmp_path: Path, dry_run: bool, recorded: type[RecordingCollector]) -> None:
+def test_a_stat_is_either_set_or_counted(tmp_path: Path, dry_run: bool, recorded: Recording) -> None:
     """Exporters of metrics refuse a stat that is both."""
 
     def lose_one(item: dict[str, Any]) -> None:
@@ -150,20 +147,18 @@ def test_a_stat_is_either_set_or_counted(tmp_path: Path, dry_run: bool, recorded
 
     items = [article(1), article(1, 1), article(2), {"url": "https://a.example/empty", "text": ""}]
     crawl(items, lose_one, NEARDUP_STORE=f"sqlite:///{tmp_path}/state.sqlite", NEARDUP_DRY_RUN=dry_run)
-    assert stats.STATE_BYTES in recorded.set
+    assert stats.STATE_BYTES in recorded.was_set
     assert stats.PAGES in recorded.counted
-    assert {name for name in recorded.set if name.startswith("neardup/")} <= set(stats.GAUGES)
-    assert not recorded.counted & {*recorded.set, *stats.GAUGES}
+    assert {name for name in recorded.was_set if name.startswith("neardup/")} <= set(stats.GAUGES)
+    assert not recorded.counted & {*recorded.was_set, *stats.GAUGES}
 
 
-def test_time_and_state_are_there_while_the_crawl_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recorded: type[RecordingCollector]
-) -> None:
+def test_time_and_state_are_there_while_the_crawl_runs(tmp_path: Path, monkeypatch: Patch, recorded: Recording) -> None:
     monkeypatch.setattr(session, "_PAUSE", 0.001)
     seen: list[set[str]] = []
     crawl(
         [article(family) for family in range(1, 30)],
-        lambda item: seen.append(set(recorded.set)),
+        lambda item: seen.append(set(recorded.was_set)),
         NEARDUP_STORE=f"sqlite:///{tmp_path}/state.sqlite",
     )
     assert {stats.STATE_PAGES, stats.STATE_BYTES, stats.TIME_METHOD, stats.TIME_STORE} <= seen[-1]

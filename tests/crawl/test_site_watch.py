@@ -18,7 +18,7 @@ from scrapy_neardup.state.record import Record
 from tests.build import article_text
 from tests.cli import run as run_command
 from tests.crawl.engineless import crawl_items
-from tests.crawl.parts import notes
+from tests.crawl.parts import Log, Patch, notes
 
 EVIL = "\n2026-01-01 00:00:00 [scrapy] ERROR: forged \x1b[2J\u202e'; reboot; '"
 SITE = "river.example"
@@ -107,7 +107,7 @@ def test_a_copy_that_passes_is_no_drop_and_a_page_that_is_not_judged_counts_for_
 
 @pytest.mark.parametrize(("minor", "expected"), [(10, {}), (11, {"minor_updates": 1}), (30, {"minor_updates": 1})])
 def test_a_site_whose_known_pages_are_mostly_minor_updates_is_named_once(
-    caplog: pytest.LogCaptureFixture, minor: int, expected: dict[str, int]
+    caplog: Log, minor: int, expected: dict[str, int]
 ) -> None:
     crawl = Crawl()
     for kind, many in {Kind.UNIQUE: 50, Kind.UNCHANGED: 5, Kind.UPDATED: 4, Kind.MINOR_UPDATE: minor}.items():
@@ -121,9 +121,7 @@ def test_a_site_whose_known_pages_are_mostly_minor_updates_is_named_once(
         assert f"Look at one: scrapy fetch --nolog {url} | scrapy neardup extract - --url {url}. " in one
 
 
-def test_what_strangers_post_neither_passes_nor_hides_another_site(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_strangers_post_neither_passes_nor_hides_another_site(caplog: Log, monkeypatch: Patch) -> None:
     """Thousands of originals under six titles: one warning for that site, and the alarm of another one still comes."""
     monkeypatch.setattr(site_watch, "_WARNINGS", 2)
     crawl = Crawl(SiteDrops(SITE, 60, 0))
@@ -145,7 +143,7 @@ def test_what_strangers_post_neither_passes_nor_hides_another_site(
     assert f"20 of 20 known pages of {SITE} differ" in caplog.messages[-1], "such warnings have a limit of their own"
 
 
-def test_tables_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_are_bounded(monkeypatch: Patch) -> None:
     monkeypatch.setattr(site_watch, "_SITES", 3)
     monkeypatch.setattr(site_watch, "_ORIGINALS", 3)
     crawl = Crawl()
@@ -155,7 +153,7 @@ def test_tables_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(crawl.watch._originals) == 3
 
 
-def test_the_warning_is_a_line_with_commands_that_can_be_typed(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_warning_is_a_line_with_commands_that_can_be_typed(caplog: Log) -> None:
     crawl = Crawl(SiteDrops(SITE, 60, 0), end=EVIL)
     for _ in range(20):
         crawl.drop()
@@ -175,7 +173,7 @@ NEW = [f"http://{SITE}/new/{number}" for number in range(20)]
 
 
 def test_one_command_brings_back_what_a_crawl_dropped_of_a_site(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: Log
 ) -> None:
     """Only the footer is read of the new pages of a relaunched site."""
     items = [

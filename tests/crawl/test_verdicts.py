@@ -19,6 +19,7 @@ from tests.cli import run as run_command
 from tests.crawl.engineless import Result, article, crawl_items
 from tests.crawl.pages import article as read_article
 from tests.crawl.pages import html, text
+from tests.crawl.parts import Log
 from tests.crawl.project import KINDS as CLASSES
 
 BASE = "http://a.example"
@@ -59,7 +60,7 @@ def crawl_alike(**settings: Any) -> tuple[Result, dict[str, Any]]:
     return result, dict(zip(result.paths, (item.get("neardup") for item in result.items), strict=True))
 
 
-def test_by_default_copies_are_dropped_excerpts_and_same_titles_tagged(caplog: pytest.LogCaptureFixture) -> None:
+def test_by_default_copies_are_dropped_excerpts_and_same_titles_tagged(caplog: Log) -> None:
     caplog.set_level(logging.DEBUG)
     result, tags = crawl_alike()
     assert list(tags) == ["/port", "/tea", "/excerpt", "/same_title"]
@@ -154,7 +155,7 @@ def test_a_method_for_memory_alone_stops_the_crawl_and_leaves_no_state(tmp_path:
 
 
 def test_a_crawl_leaves_as_many_pages_as_it_may_and_says_how_many_expired(
-    tmp_path: Path, state: str, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, state: str, caplog: Log
 ) -> None:
     caplog.set_level(logging.INFO)
     bounded: dict[str, Any] = {"NEARDUP_STORE": state, "NEARDUP_MAX_PAGES": 1}

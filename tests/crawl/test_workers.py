@@ -86,13 +86,11 @@ def test_verdicts_are_those_without_workers(village: Site, crawl: Crawl, reactor
     assert "neardup/workers/replaced" not in with_two.stats
 
 
-@pytest.mark.parametrize("at_start", [True, False])
-def test_a_spider_of_large_items_waits(site: Site, crawl: Crawl, at_start: bool) -> None:
+def test_a_spider_of_large_items_waits(crawl: Crawl) -> None:
     """Scrapy counts neither items of ``start()`` nor what items bring; 25 of these are 5 MB."""
-    site.content["/small"] = "<p>"
     settings: dict[str, Any] = {"NEARDUP_STORE": "memory:", "NEARDUP_EXTRACTOR": SLOW, "NEARDUP_WORKERS": 2}
     settings |= {"ITEM_PIPELINES": {"tests.crawl.project.Held": 10}, "CONCURRENT_REQUESTS": 4}
-    result = crawl(["/small"], spider="LargeItemsSpider", count=120, at_start=at_start, **settings)
+    result = crawl(spider="LargeItemsSpider", count=120, **settings)
     assert len(result.items) == 120
     assert result.stats["neardup/pages"] == 120
     assert 25 <= result.stats["held"] < 60
@@ -113,9 +111,9 @@ def test_a_page_that_takes_too_long_is_overtaken_and_one_whose_process_dies_is_r
 
 
 SCRIPT = """
-import asyncio, sys, types
+import sys, types
 import scrapy
-from scrapy.crawler import AsyncCrawlerProcess, AsyncCrawlerRunner, CrawlerProcess
+from scrapy.crawler import CrawlerProcess
 
 print("the script runs")
 
@@ -140,7 +138,7 @@ def tell(*crawlers):
 
 {start}
 """
-#: A script that starts a crawl for each extractor, all at once, and a notebook, in which a loop runs already.
+#: A script that starts a crawl for each extractor, all at once.
 PROCESS = """
 process = CrawlerProcess()
 crawlers = []
@@ -151,14 +149,6 @@ for crawler in crawlers:
     process.crawl(crawler)
 process.start()
 tell(*crawlers)
-"""
-NOTEBOOK = """
-async def cell():
-    crawler = AsyncCrawlerRunner({"TWISTED_REACTOR_ENABLED": False}).create_crawler(Village)
-    await AsyncCrawlerRunner({"TWISTED_REACTOR_ENABLED": False}).crawl(crawler)
-    tell(crawler)
-
-asyncio.run(cell())
 """
 QUIET = {"ADDONS": ADDONS, "TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False, "NEARDUP_MAX_SECONDS": 30}
 
@@ -174,22 +164,17 @@ def start_script(folder: Path, start: str, urls: list[str], **settings: Any) -> 
     )
 
 
-@pytest.mark.parametrize(
-    ("start", "many", "warnings"),
-    [(PROCESS, 3, ["which workers cannot", "no worker could be started"]), (NOTEBOOK, 1, [])],
-    ids=["three crawls", "notebook"],
-)
 def test_a_script_without_a_guard_runs_once_and_calls_what_other_processes_cannot_import(
-    village: Site, tmp_path: Path, start: str, many: int, warnings: list[str]
+    village: Site, tmp_path: Path
 ) -> None:
     urls = [f"{village.base}/a/{slug}" for slug in SLUGS]
-    with start_script(tmp_path, start, urls, NEARDUP_STORE="memory:") as process:
+    with start_script(tmp_path, PROCESS, urls, NEARDUP_STORE="memory:") as process:
         out, log = process.communicate(timeout=90)
-    assert out.splitlines() == ["the script runs", *["8 None"] * many], log
-    assert "Traceback" not in log or warnings, log
+    assert out.splitlines() == ["the script runs", *["8 None"] * 3], log
     assert processes(tmp_path) == []
     lines = [line for line in log.splitlines() if "NEARDUP_WORKERS is off" in line]
-    assert [any(one in line for line in lines) for one in warnings] == [True] * len(lines)
+    assert len(lines) == 2
+    assert all(any(one in line for line in lines) for one in ("which workers cannot", "no worker could be started"))
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up as on Linux")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bz2
 import gzip
 import io
-import json
 import lzma
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -165,7 +164,3 @@ def summaries(records: Iterable[InputRecord]) -> list[tuple[Any, ...]]:
             assert isinstance(record, Skipped)
             found.append((record.number, "skipped", record.why))
     return found
-
-
-def lines(*objects: Any) -> bytes:
-    return b"".join(json.dumps(one, ensure_ascii=False).encode() + b"\n" for one in objects)

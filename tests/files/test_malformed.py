@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import sys
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -39,12 +39,10 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_malformed_line_or_item_is_passed_on_unchanged(tmp_path: Path, line: bytes, why: str) -> None:
-    file, listed = tmp_path / "feed.jsonl", tmp_path / "feed.json"
+def test_a_malformed_line_is_passed_on_unchanged(tmp_path: Path, line: bytes, why: str) -> None:
+    file = tmp_path / "feed.jsonl"
     file.write_bytes(LINE_A + b"\n" + line + b"\r\n" + LINE_B)
-    listed.write_bytes(b"[\n" + LINE_A + b",\n" + line + b",\r\n" + LINE_B + b"\n]")
-    assert summaries(read(file)) == summaries(read(listed)) == [(1, A), (2, "malformed", why, line), (3, B)]
-    assert {one.unit for one in read(listed)} == {"item"}
+    assert summaries(read(file)) == [(1, A), (2, "malformed", why, line), (3, B)]
 
 
 def test_line_numbers_count_blank_lines_and_lines_stay_unchanged(tmp_path: Path) -> None:
@@ -70,13 +68,9 @@ def test_a_line_without_end_is_not_taken_into_memory(tmp_path: Path, monkeypatch
     file = tmp_path / "feed.jsonl"
     just = b'{"text": "' + b"x" * 17 + b'"}\n'
     file.write_bytes(just + b'{"text": "' + b"x" * 100_000 + b'"}\n' + just.strip())
-    first, second, third = read(file)
-    assert (first.number, third.number) == (1, 3)
-    assert isinstance(first, Entry)
-    assert isinstance(third, Entry)
-    assert isinstance(second, Malformed)
-    assert second.raw == b'{"text": "' + b"x" * 20
-    assert second.why == "too long: 100,013 bytes with the line end; the first 30 bytes are kept"
+    why = "too long: 100,013 bytes with the line end; the first 30 bytes are kept"
+    record = {"text": "x" * 17}
+    assert summaries(read(file)) == [(1, record), (2, "malformed", why, b'{"text": "' + b"x" * 20), (3, record)]
 
 
 @pytest.mark.parametrize(
@@ -84,7 +78,6 @@ def test_a_line_without_end_is_not_taken_into_memory(tmp_path: Path, monkeypatch
     [
         (b"\xef\xbb\xbf \n [ ] \n", []),
         (b"[%s, %s]" % (LINE_A, LINE_B), [(1, A), (2, B)]),
-        (b"[\n%s,\n%s\n][\n%s\n]" % (LINE_A, LINE_B, LINE_A), [(1, A), (2, B), (3, A)]),
         (b"[null, %s]" % LINE_A, [(1, "malformed", "not an object but null", b"null"), (2, A)]),
         (b'[{"a": "]}, [{ \\" \\\\"}, %s]' % LINE_A, [(1, {"a": ']}, [{ " \\'}), (2, A)]),
         (
@@ -94,11 +87,6 @@ def test_a_line_without_end_is_not_taken_into_memory(tmp_path: Path, monkeypatch
         (b'[{"half": "\\ud83d"}]', [(1, {"half": "\ud83d"})]),
         (b'{\n  "a": {"b": []}\n}', [(1, {"a": {"b": []}})]),
         (b'[\n{},\n{\n"a": 1\n}\n]', [(1, {}), (2, {"a": 1})]),
-        # A second crawl wrote behind the torn line of the first.
-        (
-            b'[\n%s,\n{"a": [\n%s\n]' % (LINE_A, LINE_B),
-            [(1, A), (2, "malformed", "not JSON: Expecting value at character 8", b'{"a": ['), (3, B)],
-        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -110,19 +98,15 @@ def test_json_files_of_every_shape(tmp_path: Path, content: bytes, expected: lis
     assert {one.unit for one in found} <= {"item"}
 
 
-def test_a_list_without_lines_is_read_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_is_read_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entry, "LARGEST", 50)
     file = tmp_path / "feed.json"
-    for content in (b"[%s]", b"[\n [%s]\n]", b"\n\n[\n  %s]"):
+    for content in (b"[%s]", b"[\n [%s]\n]"):
         file.write_bytes(content % (LINE_A + b" " * (200 - len(content % LINE_A))))
         assert len(read(file)) == 1
         file.write_bytes(file.read_bytes() + b"\n" * 9)
         with pytest.raises(NearDupError, match=r"more than 200 bytes.*jq"):
             read(file)
-    file.write_bytes(b"[\n" + b",\n".join([LINE_A] * 99) + b",\n" + b"x" * 60 + b"\n]\n")
-    *items, last = read(file)
-    assert fields(items) == [A] * 99
-    assert isinstance(last, Malformed)
 
 
 def test_json_lines_under_the_name_of_json_are_read_as_lines(tmp_path: Path) -> None:
@@ -130,38 +114,31 @@ def test_json_lines_under_the_name_of_json_are_read_as_lines(tmp_path: Path) -> 
     file.write_bytes(b"\xef\xbb\xbf\n" + LINE_A + b"\n{broken\n" + LINE_B)
     found = read(file)
     assert [one.place for one in found] == [f"{file}, line {number}" for number in (2, 3, 4)]
-    assert isinstance(found[0], Entry)
-    assert isinstance(found[1], Malformed)
-    assert (found[0].fields, found[0].line, found[1].raw) == (A, LINE_A, b"{broken")
+    assert [one.line if isinstance(one, Entry) else one.why[:8] for one in found] == [LINE_A, "not JSON", LINE_B]
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "before", "said"),
+    ("name", "content", "said"),
     [
-        ("feed.json", b"[%s, %s" % (LINE_A, LINE_B), 0, "no JSON in UTF-8 .Expecting ',' delimiter"),
-        ("feed.json", b"[\n%s,\n" % LINE_A, 1, "after item 1: its brackets do not match"),
-        ("feed.json", b"[%s] and more" % LINE_A, 0, "no JSON in UTF-8 .Extra data"),
-        ("feed.json", b'[%s, {"a": %s}]' % (LINE_A, DEEP), 0, "no JSON in UTF-8 .maximum recursion depth"),
-        ("feed.json", b'[{"text": "\xd0\xcf"}]', 0, "no JSON in UTF-8 .not UTF-8"),
-        ("feed.json", b"url,text", 0, "no JSON in UTF-8.* --format"),
-        ("feed.json", "[]".encode("utf-16"), 0, "no JSON in UTF-8 .not UTF-8"),
-        ("feed.csv", b"a,a\n1,2\n", 0, "several columns named 'a'"),
-        ("feed.csv", b",,a\n1,2,3\n", 0, "several columns without a name"),
-        ("feed.csv", "标题,正文\n".encode("gb18030"), 0, "not UTF-8.*iconv"),
-        ("feed.csv", b'url,"text\n1,2\n', 0, "first row opens a quotation mark"),
-        ("table.parquet", b"PAR1 and no more", 0, "from its start: "),
+        ("feed.json", b"[%s, %s" % (LINE_A, LINE_B), "no JSON in UTF-8 .Expecting ',' delimiter"),
+        ("feed.json", b"[\n%s\n][\n%s\n]" % (LINE_A, LINE_B), "no JSON in UTF-8 .Extra data.*jq"),
+        ("feed.json", b"[%s] and more" % LINE_A, "no JSON in UTF-8 .Extra data"),
+        ("feed.json", b'[%s, {"a": %s}]' % (LINE_A, DEEP), "no JSON in UTF-8 .maximum recursion depth"),
+        ("feed.json", b'[{"text": "\xd0\xcf"}]', "no JSON in UTF-8 .not UTF-8"),
+        ("feed.json", b"url,text", "no JSON in UTF-8.* --format"),
+        ("feed.json", "[]".encode("utf-16"), "no JSON in UTF-8 .not UTF-8"),
+        ("feed.csv", b"a,a\n1,2\n", "several columns named 'a'"),
+        ("feed.csv", b",,a\n1,2,3\n", "several columns without a name"),
+        ("feed.csv", "标题,正文\n".encode("gb18030"), "not UTF-8.*iconv"),
+        ("feed.csv", b'url,"text\n1,2\n', "first row opens a quotation mark"),
+        ("table.parquet", b"PAR1 and no more", "from its start: "),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_file_that_ends_early_has_a_place(tmp_path: Path, name: str, content: bytes, before: int, said: str) -> None:
-    file = tmp_path / name
-    file.write_bytes(content)
-    records = read_input(str(file))
-    for _ in range(before):
-        assert isinstance(next(records), Entry)
-    with pytest.raises(NearDupError, match=said) as raised:
-        next(records)
-    assert str(raised.value).startswith(str(file))
+def test_a_file_that_is_broken_from_its_start_is_named(tmp_path: Path, name: str, content: bytes, said: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(NearDupError, match=f"{re.escape(str(tmp_path / name))}.*{said}"):
+        read(tmp_path / name)
 
 
 @pytest.mark.parametrize(
@@ -209,10 +186,7 @@ def test_after_a_cell_that_is_too_large_the_next_row_is_read(tmp_path: Path, mon
     file = tmp_path / "feed.csv"
     file.write_bytes(b'a,b\n1,"' + b"word\n" * 30 + b'"\n')
     found = read(file)
-    assert isinstance(found[0], Malformed)
-    assert found[0].place == f"{file}, line 2"
-    assert found[0].why == "not CSV: field larger than field limit (100)"
-    assert found[0].raw.startswith(b'1,"word\nword')
+    assert summaries(found)[0][:3] == (2, "malformed", "not CSV: field larger than field limit (100)")
     # The rest of the cell is rows of its own now, none of which is lost.
     assert b"\n".join(one.raw for one in found if isinstance(one, Malformed)) == file.read_bytes()[4:].rstrip()
     file.write_bytes(b"a,b\n1,2\n1," + b"x" * 100)
@@ -222,42 +196,26 @@ def test_after_a_cell_that_is_too_large_the_next_row_is_read(tmp_path: Path, mon
 
 def test_values_of_parquet(tmp_path: Path) -> None:
     noon = datetime(2024, 5, 1, 12, tzinfo=timezone.utc)
-    table = pa.table(
-        {
-            "ns": pa.array([1714564800123456789], pa.timestamp("ns")),
-            "zone": pa.array([noon], pa.timestamp("us", "UTC")),
-            "day": [date(2024, 5, 1)],
-            "price": [Decimal("1.50")],
-            "bytes": ["渡口".encode()],
-            "gbk": ["渡口".encode("gbk")],
-            "tags": [["a", "b"]],
-            "deep": [{"on": date(2024, 5, 2), "n": None}],
-        }
-    )
-    pq.write_table(table, tmp_path / "t.parquet")
-    assert fields(read(tmp_path / "t.parquet")) == [
-        {
-            "ns": "2024-05-01T12:00:00.123456",
-            "zone": "2024-05-01T12:00:00+00:00",
-            "day": "2024-05-01",
-            "price": 1.5,
-            "bytes": "渡口",
-            "gbk": "渡口".encode("gbk"),
-            "tags": ["a", "b"],
-            "deep": {"on": "2024-05-02", "n": None},
-        }
-    ]
+    values: dict[str, tuple[Any, Any]] = {
+        "ns": (pa.array([1714564800123456789], pa.timestamp("ns")), "2024-05-01T12:00:00.123456"),
+        "zone": (pa.array([noon], pa.timestamp("us", "UTC")), "2024-05-01T12:00:00+00:00"),
+        "day": ([date(2024, 5, 1)], "2024-05-01"),
+        "price": ([Decimal("1.50")], 1.5),
+        "bytes": (["渡口".encode()], "渡口"),
+        "gbk": (["渡口".encode("gbk")], "渡口".encode("gbk")),
+        "deep": ([{"on": date(2024, 5, 2), "n": None, "tags": ["a"]}], {"on": "2024-05-02", "n": None, "tags": ["a"]}),
+    }
+    pq.write_table(pa.table({name: column for name, (column, _) in values.items()}), tmp_path / "t.parquet")
+    assert fields(read(tmp_path / "t.parquet")) == [{name: value for name, (_, value) in values.items()}]
 
 
-def test_columns_of_parquet_with_the_same_name_are_refused(tmp_path: Path) -> None:
-    table = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
-    pq.write_table(table, tmp_path / "t.parquet")
-    with pytest.raises(NearDupError, match=r"t\.parquet has several columns named 'a'"):
-        read(tmp_path / "t.parquet")
-
-
-def test_a_table_of_parquet_that_is_broken_in_its_middle_is_read_until_there(tmp_path: Path) -> None:
+def test_a_table_of_parquet_with_two_columns_of_one_name_is_refused_and_a_broken_one_read_until_there(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "t.parquet"
+    pq.write_table(pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]), file)
+    with pytest.raises(NearDupError, match=r"t\.parquet has several columns named 'a'"):
+        read(file)
     words = [{"text": f"{number} {number * 7919 % 104729}"} for number in range(4000)]
     pq.write_table(pa.Table.from_pylist(words), file, row_group_size=2000, compression="gzip")
     raw = bytearray(file.read_bytes())
@@ -282,14 +240,8 @@ def test_a_packed_file_that_breaks_off_is_named(tmp_path: Path, name: str, suffi
         read(file)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="permissions are others there")
 def test_a_file_that_may_not_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / "feed.jsonl"
-    file.write_bytes(LINE_A)
-
-    def refuse(*_: Any, **__: Any) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "open", refuse)
+    (tmp_path / "feed.jsonl").write_bytes(LINE_A)
+    monkeypatch.setattr(Path, "open", Mock(side_effect=PermissionError(13, "Permission denied")))
     with pytest.raises(NearDupError, match="permissions"):
-        read(file)
+        read(tmp_path / "feed.jsonl")

@@ -356,9 +356,3 @@ def test_a_module_of_another_version_is_not_used(kernels: Kernels, monkeypatch: 
     monkeypatch.undo()
     monkeypatch.setenv("NEARDUP_PURE", "1")
     assert compiled._load() is None
-
-
-def test_a_sentence_says_whether_the_module_is_in_use() -> None:
-    native, python = both(compiled.sentence)
-    assert native == "The compiled kernels are in use."
-    assert "compiler" in python

@@ -191,40 +191,22 @@ def test_what_can_be_read_is_saved_and_the_damaged_state_is_not_touched(
     damage: str, copy: Callable[[str], Path]
 ) -> None:
     kind, mutate, share = DAMAGES[damage]
+    to = {"nothing": "sqlite", "no damage to SQLite": "leveldb"}.get(damage, kind)  # the copy may be of another kind
     source = copy(kind)
     mutate(source)
     try:
-        mended = mend(kind, source)
+        mended = mend(kind, source, to)
     except StoreError:
         assert share == 0
         assert sorted(path.name for path in source.parent.iterdir() if path.suffix != ".lock") == [source.name]
         return
-    saved = compare(source.parent / f"mended.{kind}", kind)
+    saved = compare(source.parent / f"mended.{to}", to)
     assert saved == mended["pages"] >= PAGES * share
-    assert (
-        mended["known_lost"] >= PAGES - saved
-        if mended["pages_before"] is not None
-        else mended["known_lost"] <= PAGES - saved
-    )
-    assert mended["pages_before"] in (PAGES, None)
+    lost, before = mended["known_lost"], mended["pages_before"]
+    assert lost >= PAGES - saved if before == PAGES else (before is None and lost <= PAGES - saved)
     if share == 1:
+        assert mended["rows"]["counts"] > 0
         assert (mended["known_lost"], mended["unreadable_ranges"], mended["rows"]["evidence"]) == (0, 0, 667)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("kind", "to"), [("leveldb", "sqlite"), ("sqlite", "leveldb")])
-def test_the_mended_copy_may_be_of_another_kind(copy: Callable[[str], Path], kind: str, to: str) -> None:
-    source = copy(kind)
-    mended = mend(kind, source, to)
-    assert compare(source.parent / f"mended.{to}", to) == PAGES
-    assert (mended["pages"], mended["rows"]["evidence"], mended["known_lost"]) == (PAGES, 667, 0)
-    with (
-        closing(open_at(FILE_ENGINES[kind], str(source), None)) as old,
-        closing(open_at(FILE_ENGINES[to], mended["store"], None)) as new,
-    ):
-        assert list(new.kv.scan(b"b")) == list(old.kv.scan(b"b"))
-        assert mended["rows"]["counts"] == len(list(new.kv.scan(b"b"))) > 0
-        assert new.recipe == old.recipe
 
 
 @pytest.mark.slow
@@ -427,14 +409,14 @@ def rows(many: int, seed: int = 1) -> list[Row]:
 def test_all_readable_rows_are_found_once(bad: set[int], gaps: int, monkeypatch: pytest.MonkeyPatch) -> None:
     noise = random.Random(1)
     rows = sorted((b"u" + noise.randbytes(8), noise.randbytes(3)) for _ in range(50 * LEAF))
-    found = Salvage(Leaves(rows, bad))
+    found = Salvage(Leaves(rows, bad).rows)
     read = list(found.rows(b"u"))
     assert len(read) == len(set(read))
     assert set(read) == {row for at, row in enumerate(rows) if at // LEAF not in bad}
     assert found.gaps == gaps
     assert bad or read == rows
     monkeypatch.setattr(damaged, "_TRIES", 10)
-    hasty = Salvage(Leaves(rows, bad))
+    hasty = Salvage(Leaves(rows, bad).rows)
     assert set(hasty.rows(b"u")) <= set(read), "the search ends"
     assert bool(hasty.gaps) == bool(gaps)
 
@@ -450,11 +432,10 @@ def test_all_readable_rows_are_found_once(bad: set[int], gaps: int, monkeypatch:
     ],
 )
 def test_rows_that_cannot_stand_there_are_not_believed(wrong: list[Row]) -> None:
-    class Mixed:
-        def rows(self, low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[Row]:
-            yield from (reversed(wrong) if reverse else wrong)
+    def mixed(low: bytes, high: bytes, *, reverse: bool = False) -> Iterator[Row]:
+        yield from (reversed(wrong) if reverse else wrong)
 
-    read = list(Salvage(Mixed()).rows(b"u"))
+    read = list(Salvage(mixed).rows(b"u"))
     assert (b"u1", b"") in read
     assert len(read) == len(set(read))
     assert all(type(key) is type(value) is bytes and key.startswith(b"u") for key, value in read)

@@ -139,6 +139,13 @@ def test_an_edited_copy_is_near_and_under_another_title_retitled() -> None:
                 assert (found.duplicate, found.likeness) == (True, likeness), (seed, title)
 
 
+def test_of_two_short_pages_from_html_neither_is_an_excerpt() -> None:
+    """Each has more or less text around it."""
+    line = SECOND_FERRY.split("\n")[0]
+    for reader, likeness in (("", Likeness.EXCERPT), ("prose", None)):
+        assert judged(page(line, "", reader=reader), page(SECOND_FERRY, "", reader=reader)).likeness is likeness
+
+
 STRANGE = (
     "今天风大，渡船停航一天。",
     "本周五晚上放映露天电影。",

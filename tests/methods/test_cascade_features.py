@@ -21,6 +21,7 @@ from tests.methods.cascade_pages import (
     MILL,
     NONE,
     SECOND_FERRY,
+    TITLE,
     explained,
     judged,
     page,
@@ -164,6 +165,7 @@ def test_background_under_another_title_and_opening_makes_a_follow_up_on_the_sam
     news = "\n".join([*BELL.split("\n")[:3], *text.split("\n")[3:]])
     one, old = page(news, "渡口和木匠", site="a.example"), page(text, site="a.example")
     assert not judged(one, old).duplicate
+    assert "openings differ" in explained(one, old).decision
     assert judged(replace(one, site="b.example"), old).duplicate
 
 
@@ -192,6 +194,12 @@ def test_texts_are_short_below_so_many_shingles() -> None:
     length = int(values(explained(one, other))["length"])
     assert "one word" in explained(one, other, short=length + 1).decision
     assert "one word" not in explained(one, other, short=length).decision
+
+
+def test_between_sites_an_earlier_page_must_contain_more_of_a_page_under_another_title() -> None:
+    more = "\n".join([FERRY, *BELL.split("\n")[:4]])
+    for title, copy in ((TITLE, True), ("石坝小学的铜钟", False)):
+        assert judged(page(more, title, site="b.example"), page(FERRY, site="a.example")).duplicate is copy
 
 
 # Explanations

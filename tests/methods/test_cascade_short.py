@@ -236,3 +236,5 @@ def test_a_sentence_under_a_common_key_is_no_evidence() -> None:
     one, other = page(f"{NOTICES[0]}\n来源：河湾网", "快讯"), page(NOTICES[0], "通知")
     assert judged(one, other).duplicate
     assert not judged(one, other, common_keys(one, other)).duplicate
+    one, other = (page(f"{NOTICES[6]}\n{more}") for more in ("The bread is out of the oven.", "Wet paint on the door."))
+    assert not judged(one, other, common_keys(one, other)).duplicate

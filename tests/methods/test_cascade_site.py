@@ -34,18 +34,14 @@ def test_what_two_pages_may_be_is_the_same_from_either_side() -> None:
     for headlines, shared, new, old, pages, ruling in [
         # Another headline is another article, however much is shared, unless the articles are equal.
         (OTHER, 5000, 0, 0, 0, APART),
-        (OTHER, 5000, 0, 0, 256, APART),
         # Without a headline in common there must be something else.
         (ALIKE, 40, 0, 0, 8, UNDECIDED),
         (ALIKE, 39, 0, 0, 8, APART),
         (NO_HEADLINE, 40, 0, 0, 0, UNDECIDED),
-        (NO_HEADLINE, 39, 0, 0, 0, APART),
         (SAME, 0, 0, 0, 0, UNDECIDED),
         # Pages of a little known site must be nearly the same, unless no template is so long.
         (SAME, 380, 20, 20, 7, UNDECIDED),
         (SAME, 380, 21, 0, 7, APART),
-        (ALIKE, 380, 20, 20, 7, UNDECIDED),
-        (ALIKE, 380, 21, 0, 7, APART),
         (SAME, 600, 150, 150, 1, UNDECIDED),
         (ALIKE, 600, 150, 150, 1, UNDECIDED),
         (SAME, 599, 150, 150, 1, APART),
@@ -53,7 +49,6 @@ def test_what_two_pages_may_be_is_the_same_from_either_side() -> None:
         # Under a headline that is alike, and where neither has one.
         (ALIKE, 600, 400, 400, 8, UNDECIDED),
         (ALIKE, 600, 401, 0, 8, APART),
-        (NO_HEADLINE, 600, 400, 400, 8, UNDECIDED),
         (NO_HEADLINE, 600, 401, 0, 8, APART),
         # Under the same headline one may be within the other.
         (SAME, 380, 21, 0, 8, COPY),
@@ -62,13 +57,10 @@ def test_what_two_pages_may_be_is_the_same_from_either_side() -> None:
         (SAME, 100, 100, 6, 8, APART),
         (SAME, 99, 99, 0, 8, APART),
         # Or else differ for the most part, if there is much that they share.
-        (SAME, 450, 550, 500, 8, UNDECIDED),
-        (SAME, 450, 551, 500, 8, APART),
         (SAME, 400, 400, 50, 8, UNDECIDED),
         (SAME, 399, 399, 50, 8, APART),
         (SAME, 320, 80, 80, 8, UNDECIDED),
         (SAME, 320, 81, 80, 8, APART),
-        (SAME, 0, 1, 0, 8, APART),
     ]:
         assert SiteEvidence(headlines, shared, new, old, pages).ruling is ruling
         assert SiteEvidence(headlines, shared, old, new, pages).ruling is ruling

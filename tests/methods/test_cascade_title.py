@@ -130,8 +130,12 @@ def test_pages_of_one_site_whose_titles_alone_name_other_things_are_no_copies() 
         edited = replace(new, title=title, text=new.text.replace("今后我们还会", "接下来几个月里我们的小组都会"))
         assert 0.8 < judged(edited, other).similarity < 0.94
         assert judged(edited, other).duplicate is copy, (new.site, title)
+    brief = page("\n".join(NOTICE.split("\n")[1:4]), "某系统敏感信息泄露", site="alerts.example")
+    again = replace(brief, title="同一通告的补充说明", text=f"{brief.text}\n请转告。")
+    assert judged(again, brief).duplicate, "a short text goes on where its title ends"
     nearly = replace(notice("渡口排班"), title="同一通告的补充说明", text=other.text.replace("入侵", "攻陷"))
     assert judged(nearly, other).duplicate
+    assert not judged(nearly, other, catalogue=0.0).duplicate
 
 
 def test_every_part_of_an_item_title_counts_on_a_site() -> None:
@@ -146,7 +150,7 @@ def test_other_names_in_both_titles_speak_for_a_form_of_an_unknown_site() -> Non
     old = replace(notice("港口", "{name}通告 排班"), site="")
     for title, form in [("港口通告 计费", 1.0), ("港口通告 排班 攻击者", 0.0)]:
         found = values(explained(replace(old, title=title), old))
-        assert (found["form"], found["gone"], found["same_title"]) == (form, 0.0, 0.0)
+        assert (found["form"], found["gone"], found["same_title"], found["other_name"]) == (form, 0.0, 0.0, 0.0)
         assert found["title"] >= DEFAULTS.retitled
 
 
@@ -191,6 +195,7 @@ def test_an_article_that_moved_with_its_number_is_a_copy_if_it_says_no_new_numbe
         (numbered("zhu-gao-4993434.html", EDITED + "他说自己还要再教她一个冬天，等河面结冰才上岸。", title), False),
     ]:
         assert judged(new, old).duplicate is copy, new.url
+        assert not judged(new, old, catalogue=0.0).duplicate, "variants of a product may share the number"
     named = replace(numbered("zhu-gao-4993434.html", EDITED, title), url="d7", address="http://river.example/a-4993434")
     assert judged(named, old).duplicate, "a record with an id has its own address"
     for url in ("http://river.example/item?id=7", "d7"):

@@ -20,7 +20,6 @@ from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.methods.base import IsCommon, nothing_is_common
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Fingerprint, Page, SiteCounts
-from tests.processes import answer_with_hash_seed
 
 GOLDEN = Path(__file__).with_name("golden.json")
 
@@ -223,23 +222,6 @@ def test_urls_are_no_part_of_a_fingerprint_and_a_title_only_of_an_identical_page
     assert (found.duplicate, found.identical) == (True, False)
 
 
-@pytest.mark.slow
-def test_another_process_with_another_hash_seed_finds_the_same() -> None:
-    code = (
-        "import json, sys; from scrapy_neardup.methods import make_method; from scrapy_neardup.model import Page;"
-        "given, pages = json.load(sys.stdin); pages = [Page(u, t, tuple(k), d, x) for u, t, k, d, x in pages];"
-        "methods = {name: make_method(name, parameters) for name, parameters in given.items()};"
-        "prints = {name: map(method.fingerprint, pages) for name, method in methods.items()};"
-        "print(json.dumps({name: [[one.keys, one.sketch.hex()] for one in found] for name, found in prints.items()}))"
-    )
-    given = {name: GIVEN.get(name, {}) for name in METHODS}
-    pages = [(page.url, page.title, page.keywords, page.description, page.text) for page in ALL_PAGES.values()]
-    theirs = answer_with_hash_seed("4711", code, [given, pages], timeout=100)
-    assert list(theirs) == list(METHODS)
-    for name, found in theirs.items():
-        assert found == [[list(one.keys), one.sketch.hex()] for one in prints(name).values()], name
-
-
 @every_method
 def test_a_fingerprint_does_not_depend_on_earlier_pages(method: Method) -> None:
     order = list(PAGES.values()) * 2
@@ -267,15 +249,6 @@ def test_fingerprints_are_written_down(method: Method, way: str, monkeypatch: py
         f"The fingerprints of {method.name} have changed, so states on disk would be misread: raise its version "
         f"and add the new fingerprints to {GOLDEN.name} as {method.name} {method.version + 1}."
     )
-
-
-@pytest.mark.slow
-@every_method
-def test_where_no_sentence_is_common_the_guard_leaves_nothing_out(method: Method) -> None:
-    for name, page in ALL_PAGES.items():
-        guarded = method.fingerprint_own(page, nothing_is_common)
-        assert guarded == prints(method.name)[name], name
-        assert guarded.sentences.tolist() == prints(method.name)[name].sentences.tolist(), name
 
 
 @every_method

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from itertools import combinations
 
@@ -11,37 +10,11 @@ import numpy.typing as npt
 import pytest
 
 from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.methods import Method, make_method
-from scrapy_neardup.methods.literature.vectors import (
-    SimHashParameters,
-    cosine,
-    cut_keys,
-    project,
-    vector,
-)
-from scrapy_neardup.model import Fingerprint, Page
+from scrapy_neardup.methods import make_method
+from scrapy_neardup.methods.literature.vectors import SimHashParameters, cosine, cut_keys, vector
+from scrapy_neardup.model import Fingerprint
 
 NONE: frozenset[int] = frozenset()
-
-
-def windows(method: Method, chance: random.Random, shared: int, own: int) -> tuple[Fingerprint, Fingerprint]:
-    """Two texts with ``shared`` 5-grams in common and ``own`` ones each; almost surely no two are the same."""
-    letters = "".join(chr(chance.randrange(0x4E00, 0x9000)) for _ in range(shared + 2 * own + 4))
-    texts = letters[: shared + own + 4], letters[own:]
-    one, other = (method.fingerprint(Page("http://river.example/", text=text)) for text in texts)
-    return one, other
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("shared", "own"), [(120, 140), (320, 40), (380, 10)])
-def test_the_error_of_minhash_is_that_of_a_binomial_share(shared: int, own: int) -> None:
-    method, chance, pairs = make_method("minhash", {}), random.Random(3), 250
-    made = [windows(method, chance, shared, own) for _ in range(pairs)]
-    found = [method.compare(one, other.sketch, NONE).similarity for one, other in made]
-    jaccard = shared / (shared + 2 * own)
-    deviation = math.sqrt(jaccard * (1 - jaccard) / 128)
-    assert np.mean(found) == pytest.approx(jaccard, abs=4 * deviation / math.sqrt(pairs))
-    assert np.std(found) == pytest.approx(deviation, rel=0.2)
 
 
 def test_simhashes_within_the_distance_share_a_table() -> None:
@@ -78,20 +51,6 @@ def test_the_number_of_different_bits_decides(name: str, parameters: dict[str, f
         one, other = (bytes([n]) + bytes(12) + v.to_bytes(size, "big") for n, v in enumerate((value, flipped)))
         found = method.compare(Fingerprint((), one), other, NONE)
         assert (found.similarity, found.duplicate) == (1 - different / bits, different <= most)
-
-
-@pytest.mark.parametrize("cosine", [0.0, 0.5, 0.8, 0.95, 1.0])
-def test_the_share_of_equal_bits_is_that_of_the_angle(cosine: float) -> None:
-    # Of two texts of 100 words, each once, the cosine is the share of words that both have.
-    chance, bits, once, found = np.random.default_rng(1), 256, np.ones(100, np.int64), []
-    own = round(100 * (1 - cosine))
-    for _ in range(60):
-        words = chance.integers(0, 2**64, 200, dtype=np.uint64)
-        one, other = project(words[:100], once, bits), project(words[own : own + 100], once, bits)
-        found.append(1 - (one ^ other).bit_count() / bits)
-    expected = 1 - math.acos(cosine) / math.pi
-    assert np.mean(found) == pytest.approx(expected, abs=0.01)
-    assert np.std(found) <= 1.4 * math.sqrt(expected * (1 - expected) / bits)
 
 
 def test_a_key_changes_with_the_bits_of_its_run_alone() -> None:

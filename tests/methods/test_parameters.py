@@ -69,6 +69,7 @@ def not_refused(name: str, cases: Iterable[tuple[str, Any]], pattern: str) -> di
 
 @each_method
 def test_an_impossible_parameter_and_one_beyond_its_limits_are_refused_by_name(name: str) -> None:
+    assert METHODS[name].parameters_type.method == name
     cases = [(field.name, value) for field in parameters_of(name) for value in IMPOSSIBLE]
     assert not_refused(name, cases, r".+\.") == {}
     beyond: list[tuple[str, Any]] = []
@@ -80,12 +81,6 @@ def test_an_impossible_parameter_and_one_beyond_its_limits_are_refused_by_name(n
             beyond += [(field.name, low - step), (field.name, high + step)]
     assert beyond
     assert not_refused(name, beyond, "a .*number from .* to .*, not ") == {}
-
-
-@each_method
-def test_the_parameters_name_their_method(name: str) -> None:
-    assert METHODS[name].parameters_type.method == name
-    assert METHODS[name]().parameters == METHODS[name].parameters_type()
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,15 +226,6 @@ def test_deciding_parameters_are_written_down() -> None:
         "supershingle": "equal",
         "term_profile": "",
     }
-
-
-def test_thresholds_whose_keys_depend_on_them_stay_in_the_recipe() -> None:
-    """Pages that are no duplicates by the one may share no key by the other: they would never be compared."""
-    page = VARIED["long"]
-    near, far = (made("simhash", distance=distance).fingerprint(page) for distance in (3, 4))
-    assert near.keys != far.keys
-    strict, lax = (made("cosine", similarity=similarity).fingerprint(page) for similarity in (0.98, 0.5))
-    assert len(strict.keys) < len(lax.keys)
 
 
 @each_method

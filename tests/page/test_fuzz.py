@@ -17,7 +17,7 @@ from scrapy_neardup.errors import PageError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.page.extraction import HtmlReader, extract
+from scrapy_neardup.page.extraction import HtmlReader
 from scrapy_neardup.page.limits import is_risky
 from scrapy_neardup.page.source import PageResponse, PageSource
 from scrapy_neardup.state.opening import memory_state
@@ -106,14 +106,6 @@ def test_a_page_of_any_elements_is_judged(html: str) -> None:
 def test_bytes_are_judged(body: bytes) -> None:
     for kind in (b"\x00", b"\x70", b"\x90", b"\xff"):
         assert one(kind + body) in VERDICTS
-
-
-@FEW
-@given(PAGES)
-def test_reading_and_risk_are_deterministic(html: str) -> None:
-    first, second = (extract(html, "http://a.example/", max_html=10**6) for _ in range(2))
-    assert first == second
-    assert not is_risky(html)
 
 
 def test_known_cases_are_judged() -> None:

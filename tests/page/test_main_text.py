@@ -7,13 +7,13 @@ from collections.abc import Callable
 import lxml.html
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from lxml import etree
 
 from scrapy_neardup.page import reading as module
 from scrapy_neardup.page.blocks import find_blocks, find_sections
 from scrapy_neardup.page.html import parse_page
 from scrapy_neardup.page.reading import isolate_article, main_text, simplify, trafilatura_text
+from tests.page.test_blocks import HTML
 
 STORY = "".join(
     f"<p>On day {day} the ferry took {day} passengers and their baskets across the river before noon.</p>"
@@ -45,22 +45,6 @@ def read(html: str) -> str:
     root = parse(html)
     simplify(root)
     return main_text(root, *find_sections(root))
-
-
-TAGS = st.sampled_from(
-    (
-        *("p", "div", "span", "b", "i", "a href=/", "pre", "ul", "li", "removed", "REMOVED", "script", "style", "svg"),
-        *("b hidden", "span style='display: none'", "div hidden", "blockquote", "cite", "nav", "h1", "br", "img"),
-    )
-)
-HTML = st.lists(
-    st.one_of(
-        TAGS.map(lambda tag: f"<{tag}>"),
-        TAGS.map(lambda tag: f"</{tag.split()[0]}>"),
-        st.sampled_from([" ", "\n", "ferry", "river ", "\u6e21\u53e3", DATA]),
-    ),
-    max_size=30,
-).map("".join)
 
 
 @settings(deadline=None)

@@ -8,7 +8,7 @@ from string import Formatter
 
 from scrapy_neardup.errors import REASONS
 from scrapy_neardup.maintenance.scan import COPIES
-from scrapy_neardup.report.words import ENGLISH, LANGUAGES, Words, catalogue, format_percent, format_short
+from scrapy_neardup.report.words import ENGLISH, LANGUAGES, Words, catalogue
 
 ROOT = Path(__file__).parents[2] / "scrapy_neardup"
 
@@ -46,13 +46,3 @@ def test_every_name_kind_and_number_has_its_words() -> None:
     }
     assert [ENGLISH("groups", many) for many in (0, 1, 2, 2000)] == ["0 groups", "1 group", "2 groups", "2,000 groups"]
     assert [Words("zh")("groups", many) for many in (1, 2)] == ["1 组", "2 组"]
-
-
-def test_large_numbers_and_shares_are_rounded_with_care() -> None:
-    for value, written in [
-        *((0, "0"), (9_999, "9,999"), (10_000, "10.0 k"), (10_500_000, "10.50 M"), (123_456_789, "123 M")),
-        *((999_999_999, "1,000 M"), (10**9, "1.00 G"), (10**13, "10,000 G")),
-    ]:
-        assert format_short(value) == written
-    for share, written in [(0, "0 %"), (1, "100 %"), (0.0005, "0.1 %"), (0.9996, "> 99.9 %")]:
-        assert format_percent(share) == written

@@ -13,7 +13,6 @@ from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.text.lexicon import read_stop_words
 from scrapy_neardup.text.normalize import normalize, simplify
-from scrapy_neardup.text.tokens import frequencies, words
 
 TRADITIONAL = (
     "鎮上的老戲院在週末放映了最後一場電影，放映師把那台用了四十年的機器擦得發亮，然後親手關掉了燈。\n"
@@ -76,8 +75,3 @@ def test_stop_words_that_cannot_be_read_say_why(tmp_path: Path) -> None:
     for wrong in (path, tmp_path / "none.txt"):
         with pytest.raises(SettingsError, match=r"stop words in .* cannot be read .*UTF-8"):
             read_stop_words(str(wrong))
-
-
-def test_frequencies_are_in_order_of_first_occurrence() -> None:
-    found = frequencies(words("渡口 ferry 渡口 the ferry 渡口", singles=True), {"the"})
-    assert list(found.items()) == [("渡口", 3), ("ferry", 2)]

@@ -34,15 +34,6 @@ def test_different_strings_have_different_shingles_with_fixed_values() -> None:
     assert len(distinct(shingles("渡口的船今天又开了" * 50, 5))) == 9  # its period
 
 
-@settings(deadline=None)
-@given(st.lists(st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 9)), max_size=60))
-def test_distinct_values_are_those_of_numpy_and_the_argument_stays(hashes: list[int]) -> None:
-    given_ones = np.array(hashes, np.uint64)
-    assert distinct(given_ones).tolist() == np.unique(given_ones).tolist()
-    assert given_ones.tolist() == hashes
-    assert distinct(given_ones.astype(np.uint32)).dtype == np.uint32
-
-
 def draw_pair(dice: np.random.Generator, size: int, similarity: float) -> tuple[npt.NDArray[np.uint64], ...]:
     both = round(2 * size * similarity / (1 + similarity))
     hashes = dice.integers(0, 2**64, 2 * size - both, np.uint64)
@@ -70,14 +61,3 @@ def test_a_sketch_has_its_size_and_its_bytes_are_written_down() -> None:
             assert sketch(np.concatenate((hashes[::-1], hashes[:3])), bins, bits) == packed
     hashes = shingles("渡口的船今天又开了第二班是空的", 5)
     assert [sketch(hashes, 64, bits).hex()[:32] for bits in (1, 2, 8)] == GOLDEN_SKETCH
-
-
-@pytest.mark.parametrize("bits", [1, 2, 4, 8])
-@given(st.binary(min_size=16, max_size=16), st.binary(min_size=16, max_size=16))
-def test_an_estimate_counts_the_equal_entries(bits: int, one: bytes, other: bytes) -> None:
-    unpacked = [
-        [byte >> shift & 2**bits - 1 for byte in packed for shift in range(0, 8, bits)] for packed in (one, other)
-    ]
-    share = sum(a == b for a, b in zip(*unpacked, strict=True)) / len(unpacked[0])
-    estimate = jaccard(one, other, bits)
-    assert estimate == jaccard(other, one, bits) == pytest.approx(max(0.0, (share - 2.0**-bits) / (1 - 2.0**-bits)))

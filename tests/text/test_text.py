@@ -61,14 +61,6 @@ def test_a_text_gets_one_spelling() -> None:
         assert normalize(text) == unicodedata.normalize("NFKC", expected)
 
 
-@PATIENT
-@given(st.text(st.characters(exclude_categories=()), max_size=30))
-@example("\u1f50")  # folding takes it apart each time
-def test_normalising_twice_only_composes_what_folding_took_apart(text: str) -> None:
-    once = normalize(text)
-    assert unicodedata.normalize("NFKC", normalize(once)) == unicodedata.normalize("NFKC", once)
-
-
 @pytest.mark.slow
 def test_normalising_twice_changes_no_single_character() -> None:
     for start, end in ((0, 0x32400), (0xE0000, 0xE0200), (0x10FF00, 0x110000)):
@@ -255,27 +247,19 @@ def test_has_spaced_word_agrees_with_spaced_words(text: str, word: str) -> None:
 
 def test_a_fiftieth_of_unspaced_letters_is_enough() -> None:
     for text in [
-        "អក្សរ",
-        "မြန်မာ",
-        "㐀",
-        "ㇰ",
-        "渡口a",
-        "ひらがな",
-        "ตลาดน",
-        "𠀀",
+        *["អក្សរ", "မြန်မာ", "㐀", "ㇰ", "渡口a", "ひらがな", "ตลาดน", "𠀀"],
         "船" + "a" * 49,
         "a" * 147 + "船" * 3,
     ]:
         assert has_unspaced(text) is has_unspaced(text * 3) is True, text
     others = [
-        "",
         "oneferryandtwoboats",
         "паромécole2024",
         "Chợnổimởcửatrởlạivàosángthứbảy",
         "한국어는띄어쓴다",
         "ქართულიენა",
     ]
-    for text in [*others, "船" + "a" * 50, "a" * 148 + "船" * 2]:
+    for text in ["", *others, "ქართულიენა", "船" + "a" * 50, "a" * 148 + "船" * 2]:
         assert has_unspaced(text) is has_unspaced(text * 3) is False, text
 
 

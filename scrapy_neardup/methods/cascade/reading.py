@@ -163,6 +163,7 @@ def _normalize(text: str, p: CascadeParameters) -> str:
 
 #: The last part of a path: words, then a number. Six digits may be a day, a postal code or a share. A 0 begins a phone.
 _NUMBERED = re.compile(r"[^a-z]*[a-z].*[-_.](?P<number>[1-9][0-9]{6,})(?:\.[a-z]{1,5})?", re.ASCII | re.IGNORECASE)
+_MAY_BE_NUMBERED = re.compile(r"[0-9]{7}")
 #: May hold a day or a minute, which many articles share: a year stands first, or behind month and day.
 _DATE = re.compile(r"(?:\d{4})?(?:19|20)\d{2,12}", re.ASCII)
 
@@ -177,6 +178,8 @@ def url_number(url: str) -> str:
     >>> url_number("http://a.example/4993434"), url_number("http://a.example/ferry-12032024.html")
     ('', '')
     """
+    if not _MAY_BE_NUMBERED.search(url):  # nearly all
+        return ""
     address = urlsplit(url)
     folder, _, last = address.path.rstrip("/").rpartition("/")
     found = None if address.query else _NUMBERED.fullmatch(last)

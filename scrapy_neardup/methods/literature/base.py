@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from scrapy_neardup.text.lexicon import read_stop_words
 from scrapy_neardup.text.marking import longest_sentences, shared_sentences
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.titles import article_title
-from scrapy_neardup.text.tokens import frequencies, words
+from scrapy_neardup.text.tokens import words
 
 #: Q body's letters · I title's letters · B number of sentences; then I per sentence.
 _HEAD = struct.Struct(">QIB")
@@ -128,5 +129,6 @@ def equal_hashes(one: bytes, other: bytes, common: Set[int], needed: int) -> Agr
 
 
 def word_counts(body: str, stop: str) -> dict[str, int]:
-    """Count the words of a normalised text, without the stop words of the file ``stop`` (empty: ours)."""
-    return frequencies(words(body, singles=True), read_stop_words(stop))
+    """Count the words of a normalised text, in order, without the stop words of the file ``stop`` (empty: ours)."""
+    ignored = read_stop_words(stop)
+    return {word: count for word, count in Counter(words(body, singles=True)).items() if word not in ignored}

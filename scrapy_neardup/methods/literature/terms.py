@@ -12,12 +12,7 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.classic import CLASSIC, classic_hash
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.methods.base import Parameters, choice, decides, file, names, number, whole
-from scrapy_neardup.methods.literature.base import (
-    Agreement,
-    PublishedMethod,
-    Text,
-    word_counts,
-)
+from scrapy_neardup.methods.literature.base import Agreement, PublishedMethod, Text, word_counts
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.lexicon import Lexicon, read_lexicon, read_stop_words
 from scrapy_neardup.text.normalize import letters, normalize
