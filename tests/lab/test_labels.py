@@ -29,14 +29,11 @@ def test_a_label_is_turned_by_the_order_of_documents_and_the_last_line_counts(tm
         {"a": "x", "b": "y", "drop": "no", "corpus": "village"},
     )
     assert read_labels(path, PLACES, {"town"}) == [Label("a", "b", True, "repost"), Label("a", "c", None)]
+    table = tmp_path / "labels.csv"
+    table.write_text("a,b,drop,label\na,b,yes,repost\na,c,unsure,\n")
+    assert read_labels(table, PLACES, ()) == [Label("a", "b", True, "repost"), Label("a", "c", None)]
     with pytest.raises(NearDupError, match=r"labels\.jsonl, line 4: no document has the id 'x'"):
         read_labels(path, PLACES, {"town", "village"})
-
-
-def test_a_table_will_do(tmp_path: Path) -> None:
-    path = tmp_path / "labels.csv"
-    path.write_text("a,b,drop,label\na,b,yes,repost\na,c,no,\n")
-    assert read_labels(path, PLACES, ()) == [Label("a", "b", True, "repost"), Label("a", "c", False)]
 
 
 def test_a_line_that_cannot_be_read_is_named(tmp_path: Path) -> None:

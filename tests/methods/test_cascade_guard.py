@@ -37,6 +37,7 @@ from tests.methods.cascade_pages import (
     unpacked,
     values,
 )
+from tests.methods.test_cascade_short import NUMBERED
 
 BOILERPLATE = [
     "本站所有文章均由读者投稿，观点不代表本站立场，如有侵权请来信告知",
@@ -185,7 +186,7 @@ def test_pages_that_share_a_disclaimer_of_most_of_their_text_are_no_copies(site:
         found = compared(new, old, known_before=known_before)
         assert (found.duplicate, found.same_site) == (False, site == new.site)
         assert found.similarity < 0.3
-    for notice, said, others in NOTICES:
+    for notice, said, others in NUMBERED[:6]:
         new, old = (page(with_lines(notice.format(one), BOILERPLATE), site="a.example") for one in (said, others))
         assert not compared(new, old, known_before=known_before).duplicate, notice
     full = page(with_lines(FERRY, BOILERPLATE), site="a.example")
@@ -268,13 +269,6 @@ def test_texts_that_are_less_alike_with_their_boilerplate_are_no_copies_in_the_m
 
 
 # Boilerplate that is much longer than the own text
-
-NOTICES = [
-    ("今天码头上停着{}艘运粮船，港务处说下午装完货就开船离港，请车辆绕行北门。", "13", "17"),
-    ("There were {} coal barges waiting at the lock this morning, the harbour office said.", "three", "seven"),
-    ("Line {} will not stop at Mill Lane on Monday. Please use the stop at the church.", "12", "14"),
-    ("{}上午停水，请各家提前蓄水，老人和病人可以到候船室领开水，热线照常有人接听。", "柳林村", "沙洲村"),
-]
 
 
 def test_a_bare_copy_of_a_short_report_on_a_site_with_a_long_menu_is_found() -> None:

@@ -82,18 +82,14 @@ def test_a_bulletin_under_one_long_title_that_its_text_repeats_says_something_el
 NUMBERED = [
     ("There were {} coal barges waiting at the lock", "three", "seven"),
     ("There were {} coal barges waiting at the lock this morning, the harbour office said", "3", "7"),
-    ("There were {} coal barges waiting at the lock this morning, the harbour office said", "three", "seven"),
-    ("Two timber rafts were tied up below the weir and {} more lay upstream of the bridge at dusk", "four", "nine"),
     ("{} tugs were under repair and five at work in the basin, the dockmaster reported on Friday", "Eight", "Two"),
     ("The eel traders sold {} tons and carried over twelve, slightly more than in the week before", "forty", "ninety"),
     ("Line {} will not stop at Mill Lane on Monday. Please use the stop at the church.", "12", "14"),
-    ("The pool on Reed Street is closed on {} May for cleaning, the season tickets stay valid.", "4", "5"),
     ("Crates of early pears went at {} at the morning sale, after 31.40 the day before.", "30.85", "32.10"),
     ("The gauge at the chapel bridge stood at {} metres at noon. The meadow path stays open.", "1.8", "2.3"),
     ("今天码头上停着{}艘运粮船，港务处说下午装完货就开船离港，请车辆绕行北门。", "13", "17"),
     ("今天码头上停着{}艘运粮船，港务处说下午装完货就开船离港，请车辆绕行北门。", "十三", "十七"),
     ("今天码头上停着{}艘运粮船，港务处说下午装完货就开船离港，请车辆绕行北门。", "３", "７"),
-    ("因检修水管，{}日上午停水，请各家提前蓄水，老人和病人可以到候船室领开水。", "5", "6"),
     ("河湾镇水文站今天早上八点的水位是{}米，比昨天同一时刻略有上涨，渡船照常开行。", "12.40", "12.65"),
     (
         "今天早上码头上停着{}艘运粮船，港务处说下午装完货就开船离港，请前往集市的车辆提前绕行北门，夜间的渡船照常开行。",

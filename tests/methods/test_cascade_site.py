@@ -16,7 +16,6 @@ from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.site import Headlines, Ruling, SiteEvidence, compare_on_site
 from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Lines
 from scrapy_neardup.model import Kind, Page, SiteCounts, Verdict
-from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.text.normalize import letters as letters_in
@@ -306,24 +305,6 @@ def test_a_known_page_is_unchanged_if_only_what_stands_around_its_article_is_new
         judge = detector()
         answer(judge, shown("a", story(1, 16), story(2, 10), told=True))
         assert answer(judge, new).kind is kind
-
-
-def test_it_is_so_for_pages_of_html() -> None:
-    """From the bytes of a page to the verdict: a menu, a form and its footer around two articles, and a copy of one."""
-    judge = detector()
-
-    def read(name: str, article: list[str], title: str, teasers: list[str]) -> Page:
-        html = (
-            f"<html><head><title>{title} | 河湾网</title></head><body><nav><a href=/>首页</a></nav><h1>{title}</h1>"
-            f"<article>{''.join(f'<p>{line}</p>' for line in article)}</article>"
-            f"<ul>{''.join(f'<li><a href=/{n}>{line}</a></li>' for n, line in enumerate(teasers))}</ul>"
-            f"<div>{'<br>'.join(FORM)}</div></body></html>"
-        )
-        return replace(extract(html, f"http://river.example/{name}", max_html=10**6), site="river.example")
-
-    first, second = read("1", story(1, 6), TITLE, story(2, 3)), read("2", story(3, 6), OTHER_TITLE, story(4, 3))
-    assert [answer(judge, one).kind for one in (first, second)] == [Kind.UNIQUE] * 2
-    assert copied(answer(judge, read("3", story(3, 6), OTHER_TITLE, story(5, 3)))) == "2"
 
 
 @pytest.mark.parametrize(("common", "copies"), [(False, True), (True, False)])
