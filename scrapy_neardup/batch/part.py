@@ -79,7 +79,7 @@ class PartPages:
         self._urls, self.urls = urls, hashes.every(urls)
         self._sketches, self._own = columns["sketch"].to_pylist(), columns["own"].to_pylist()
         least = options.config.min_letters
-        #: Pages whose stored fingerprint may be used.
+        #: Whether the stored fingerprint of each page may be used.
         self.is_judged = [
             sketch is not None and (own is None or own >= least)
             for sketch, own in zip(self._sketches, self._own, strict=True)
@@ -200,7 +200,7 @@ class PartPages:
 
 
 def _is_again(values: Hashes) -> npt.NDArray[np.bool_]:
-    """Return which values stand further in front, too."""
+    """Return which values repeat an earlier one."""
     order, found = np.argsort(values, kind="stable"), np.zeros(len(values), bool)
     found[order[1:]] = values[order[1:]] == values[order[:-1]]
     return found

@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "dedup": ("dedup", "Drop or tag near-duplicates in files: feeds, CSV, Parquet, HTML folders, web archives."),
     "batch": ("batch", "Judge archives larger than memory, on all cores or on Spark; the run can go on later."),
-    "report": (
-        "report",
-        "Write a report on a state as one HTML file: totals, kinds, sites, groups, texts side by side.",
-    ),
+    "report": ("report", "Write a report on a state as one HTML file: kinds, sites, groups, texts side by side."),
     "explain": ("contents", "Show what the state knows about a page: verdict, original, evidence, group."),
     "stats": ("contents", "Count the contents of a state: pages, originals, copies by kind, groups, sites, size."),
     "dropped": ("contents", "List pages that were dropped as copies: in the last crawl, since a time, of a site."),

@@ -26,7 +26,7 @@ _START_AFTER = 3.0
 
 
 class AsyncPageReader:
-    """Reads pages in three steps, so that the caller can keep their order: begin, read quickly, read slowly."""
+    """Reads a page in three steps: begin, read quickly, read slowly. The caller keeps the order of pages."""
 
     def __init__(
         self,
@@ -97,8 +97,12 @@ class AsyncPageReader:
 
     def _take(self, content: PageContent, begun: asyncio.Future[Answer] | None) -> Answer:
         """The answer of a worker that is done, or of this process; None if that may take long."""
+        pool = self._page_pool
+        if pool is not None and pool.replaced:
+            self._notes.stats.set_value(stats.REPLACED, pool.replaced)
+            what = "A worker that reads pages %s. Another one replaces it."
+            self._notes.warn_once("replaced", what, pool.why_replaced)
         if begun is not None:
-            self._report_replaced()
             answer = begun.result()
             if not isinstance(answer, NoWorker):
                 return answer
@@ -110,14 +114,6 @@ class AsyncPageReader:
                 str(answer).rstrip("."),
             )
         return self.time(partial(self._source.read_quickly, content))
-
-    def _report_replaced(self) -> None:
-        pool = self._page_pool
-        if pool is not None and pool.replaced:
-            self._notes.stats.set_value(stats.REPLACED, pool.replaced)
-            self._notes.warn_once(
-                "replaced", "A worker that reads pages %s. Another one replaces it.", pool.why_replaced
-            )
 
 
 def make_page_reader(source: PageSource, config: Config, notes: Notes) -> AsyncPageReader:

@@ -75,15 +75,14 @@ def _parse_lines(
 ) -> Iterator[InputRecord]:
     record = 0
     for number, line, why in lines:
-        text = line.strip()
-        if not text and not why:
+        if not why and (not line or line.isspace()):
             continue
         if not is_wanted(record):
             yield Skipped(source, number, "line", "not wanted")
         elif why:
             yield Malformed(source, number, "line", why, line)
         else:
-            yield _make_entry(text, source, number, "line", line.rstrip(b"\r\n"))
+            yield _make_entry(line.strip(), source, number, "line", line.rstrip(b"\r\n"))
         record += 1
 
 

@@ -20,8 +20,8 @@ _LOOK = 1.0
 class AsyncLink:
     """Sends programs by its own connection, without waiting for the answers to earlier ones.
 
-    If the connection breaks, it sends those without an answer again. A program that the server asks for once more goes
-    behind later ones.
+    If the connection breaks, it sends those without an answer again. A program that the server asks for once more, or
+    has no memory for, goes behind later ones.
     """
 
     def __init__(self, link: Link) -> None:
@@ -139,7 +139,13 @@ class AsyncLink:
             except redis.ResponseError as error:
                 found = error
             program, future = self._sent[0]
-            answer = self._link.read_answer(program, found)
+            try:
+                answer = self._link.read_answer(program, found)
+            except redis.exceptions.OutOfMemoryError:  # others may need none, so it goes behind them
+                self._sent.popleft()
+                if not future.done():  # else its page may have been removed
+                    self._sent.append((program, future))
+                raise
             self._sent.popleft()
             self._failures = 0
             self._link.note_outage("")

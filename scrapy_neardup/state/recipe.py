@@ -138,9 +138,9 @@ def check_recipe(
             "state is unchanged. If a later release wrote it, run: pip install --upgrade scrapy-neardup; else crawl "
             f"anew: set {named_by} to a new path. 'scrapy neardup migrate' cannot read other formats."
         )
-    if recipe is not None and not fits(theirs, recipe):
+    if recipe is not None and (found := _describe_mismatch(theirs, recipe)):
         raise StoreMismatch(
-            f"The state at {location} has another recipe: {_describe_mismatch(theirs, _ours(theirs, recipe))}. "
+            f"The state at {location} has another recipe: {found}. "
             "Fingerprints of two recipes cannot be compared, so the state is unchanged. Restore the settings and "
             "versions that wrote it, convert it with: scrapy neardup migrate, or set "
             f"{named_by} to a new path to begin another state."
@@ -154,7 +154,7 @@ def fits(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> bool:
     A tool under another name will do if it reads the samples alike; the same name with another digest will not.
     Deciding parameters in old recipes do not matter.
     """
-    return not _describe_mismatch(theirs, _ours(theirs, recipe))
+    return not _describe_mismatch(theirs, recipe)
 
 
 def is_method_of(theirs: Mapping[str, Any], said: Mapping[str, Any]) -> bool:
@@ -178,15 +178,9 @@ def updated(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, A
     return {**theirs, **{tool: recipe[tool] for tool in samples}, **({SAMPLES: samples} if samples else {})}
 
 
-def _ours(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Return our recipe as it would be written, with their secret."""
-    plain: dict[str, Any] = json.loads(pack_recipe(recipe))
-    return {SECRET_NAME: theirs.get(SECRET_NAME), **plain}
-
-
-def _describe_mismatch(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> str:
-    """Describe the fields that differ; empty for none."""
-    there, here = _flat(theirs), _flat(ours)
+def _describe_mismatch(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> str:
+    """Describe the fields of our recipe, as it would be written with their secret, that differ; empty for none."""
+    there, here = _flat(theirs), _flat({SECRET_NAME: theirs.get(SECRET_NAME), **json.loads(pack_recipe(recipe))})
     has_parameters, found = any(name.startswith(f"{PARAMETERS}.") for name in here), []
     for name in sorted({*there, *here} - {"format"}):  # how rows are laid out says nothing of fingerprints
         kind = name.partition(".")[0]

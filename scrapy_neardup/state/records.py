@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, lru_cache, partial
 
 from scrapy_neardup.errors import StoreMismatch
 from scrapy_neardup.hashing.keyed import Keyed
@@ -55,7 +55,6 @@ class PageRows:
         self.pages = pages
         self.clock = Clock()
         self._postings: Postings = PostingLists(kv)
-        self._last_url: tuple[str | None, bytes] = None, b""
         self._synced = time.monotonic()
 
     @cached_property
@@ -70,12 +69,10 @@ class PageRows:
 
     # Reading.
 
-    def url_key(self, url: str) -> bytes:
-        """Return the key of a URL row."""
-        last = self._last_url
-        if url != last[0]:  # a page is looked for, and then filed
-            last = self._last_url = url, layout.url_key(url, self.hashes)
-        return last[1]
+    @cached_property
+    def url_key(self) -> Callable[[str], bytes]:
+        """Returns the key of the row of a URL. It keeps some, as a page is looked for and then filed."""
+        return lru_cache(64)(partial(layout.url_key, hashes=self.hashes))
 
     def record(self, id: int) -> Record | None:
         """Return the record with this id, or None."""

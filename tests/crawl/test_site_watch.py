@@ -17,7 +17,7 @@ from scrapy_neardup.model import Fingerprint, Kind, Match, Page, Verdict
 from scrapy_neardup.state.record import Record
 from tests.build import article_text
 from tests.cli import run as run_command
-from tests.crawl.engineless import crawl_items
+from tests.crawl.engineless import article, crawl_items
 from tests.crawl.parts import Log, Patch, notes
 
 EVIL = "\n2026-01-01 00:00:00 [scrapy] ERROR: forged \x1b[2J\u202e'; reboot; '"
@@ -199,12 +199,9 @@ def test_one_command_brings_back_what_a_crawl_dropped_of_a_site(
 def test_the_counts_of_a_crawl_reach_the_next_one(tmp_path: Path) -> None:
     """A mirror that is crawled before a site in the second crawl, and was not known in the first one."""
     settings = {"NEARDUP_STORE": f"sqlite://{tmp_path}/state.db"}
-
-    def item(host: str, number: int) -> dict[str, Any]:
-        return {"url": f"http://{host}/{number}", "title": f"Story {number}", "text": article_text(number)}
-
-    crawl_items(*(item(SITE, number) for number in range(30)), **settings)
-    later = [item(host, number) for host in ("foreign.example", SITE) for number in range(30, 50)]
+    crawl_items(*(article(number, url=f"http://{SITE}/{number}") for number in range(30)), **settings)
+    hosts = ("foreign.example", SITE)
+    later = [article(number, url=f"http://{host}/{number}") for host in hosts for number in range(30, 50)]
     second = crawl_items(*later, **settings)
     assert second.count("suspicious_drops/jump") == 1
     assert second.count("duplicate") == 20

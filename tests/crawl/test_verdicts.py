@@ -84,25 +84,20 @@ def test_by_default_copies_are_dropped_excerpts_and_same_titles_tagged(caplog: L
 
 
 @pytest.mark.parametrize(
-    ("settings", "tagged", "passes", "copies"),
+    ("policy", "drops", "tagged", "passes", "copies"),
     [
-        ({"NEARDUP_POLICY": {"retitled": "tag"}}, ["retitled", "excerpt", "same_title"], [], 3),
-        (
-            {"NEARDUP_POLICY": '{"near": "pass", "identical": "pass"}'},
-            ["excerpt", "same_title"],
-            ["identical", "near"],
-            3,
-        ),
-        ({"NEARDUP_POLICY": {"excerpt": "drop", "same_title": "drop"}}, [], [], 5),
-        ({"NEARDUP_POLICY": {"excerpt": "pass", "same_title": "pass"}}, [], ["excerpt", "same_title"], 3),
+        ({"retitled": "tag"}, True, ["retitled", "excerpt", "same_title"], [], 3),
+        ('{"near": "pass", "identical": "pass"}', True, ["excerpt", "same_title"], ["identical", "near"], 3),
+        ({"excerpt": "drop", "same_title": "drop"}, True, [], [], 5),
+        ({"excerpt": "pass", "same_title": "pass"}, True, [], ["excerpt", "same_title"], 3),
         # Without dropping every item is tagged.
-        ({"NEARDUP_POLICY": {"near": "pass", "excerpt": "drop"}, "DROP_DUPLICATES": False}, KINDS, [], 4),
+        ({"near": "pass", "excerpt": "drop"}, False, KINDS, [], 4),
     ],
 )
 def test_the_policy_says_what_becomes_of_each_kind(
-    settings: dict[str, Any], tagged: list[str], passes: list[str], copies: int
+    policy: Any, drops: bool, tagged: list[str], passes: list[str], copies: int
 ) -> None:
-    result, tags = crawl_alike(**settings)
+    result, tags = crawl_alike(NEARDUP_POLICY=policy, DROP_DUPLICATES=drops)
     assert [kind for kind in KINDS if tags.get(f"/{kind}")] == tagged
     originals = [] if tagged is KINDS else ["port", "tea"]
     assert [path.strip("/") for path, tag in tags.items() if not tag] == [*originals, *passes]

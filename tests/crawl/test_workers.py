@@ -43,22 +43,17 @@ def village(site: Site) -> Site:
 PATHS = [f"/{copy}/{slug}" for slug in SLUGS for copy in "ab"] + ["/json", "/empty", "/gone"]
 
 
-def told(result: Result) -> list[Any]:
-    """The items with their verdicts, without what is a time.
+def outcome(result: Result) -> tuple[list[Any], dict[str, Any]]:
+    """The items with their verdicts, and the stats, without what is a time.
 
     Nor by how much they are alike: that depends on how often sentences were counted, when earlier items came through.
     """
+    assert "Traceback" not in result.log, result.log
     kept = ("verdict", "kind", "reason", "original")
     tags = [{**item, "neardup": [item["neardup"][part] for part in kept]} for item in result.items]
-    assert "Traceback" not in result.log, result.log
-    return sorted(tags, key=str)
-
-
-def counts(result: Result) -> dict[str, Any]:
     left_out = ("neardup/time", "neardup/state/bytes", "neardup/workers", "neardup/waited")
-    return {
-        name: n for name, n in result.stats.items() if name.startswith("neardup/") and not name.startswith(left_out)
-    }
+    ours = {name: many for name, many in result.stats.items() if name.startswith("neardup/")}
+    return sorted(tags, key=str), {name: many for name, many in ours.items() if not name.startswith(left_out)}
 
 
 @pytest.mark.parametrize(("reactor", "extractor"), [("asyncio", SLOW), ("none", "")])
@@ -81,8 +76,7 @@ def test_verdicts_are_those_without_workers(village: Site, crawl: Crawl, reactor
     own = [4 + 2 for number in range(3)]
     assert len(without.items) == len(PATHS) + sum(own) + 2 * 3
     assert without.count("duplicate") > len(SLUGS) / 2
-    assert told(with_two) == told(without)
-    assert counts(with_two) == counts(without)
+    assert outcome(with_two) == outcome(without)
     assert "neardup/workers/replaced" not in with_two.stats
 
 

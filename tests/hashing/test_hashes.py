@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.hashing import HASH_NAME, farmhash, fingerprint64, mix64
+from scrapy_neardup.hashing import HASH_NAME, farmhash, fingerprint64, mix64, projections
 from scrapy_neardup.hashing.classic import CLASSIC, classic_hash
 from scrapy_neardup.hashing.farmhash import python_fingerprint
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
+from scrapy_neardup.hashing.projections import minima
 
 KEYED = Keyed(bytes(range(32)))
 #: Two texts with one farmhash; see tests/crawl/forging.py.
@@ -54,6 +55,14 @@ def make_strings(count: int) -> Iterator[bytes]:
 def test_module_and_python_have_one_fingerprint() -> None:
     for data in make_strings(1000):
         assert farmhash.fingerprint_bytes(data) == python_fingerprint(data), data.hex()
+
+
+def test_minima_of_a_long_text_are_made_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = minima(values := np.arange(300, dtype=np.uint64) << np.uint64(30), 16).tolist()
+    for block in (1, 999):
+        monkeypatch.setattr(projections, "_BLOCK", block)
+        assert minima(values, 16).tolist() == expected
+    assert minima(values[:0], 3).tolist() == [2**32 - 1] * 3
 
 
 # Under a secret

@@ -109,6 +109,7 @@ def test_a_site_is_the_host_without_www_and_the_account_if_the_host_has_many() -
         ("https://keeper:secret@www.daybook.example:8443/log?page=2#top", "daybook.example"),
         ("https://www2.daybook.example/", "www2.daybook.example"),
         ("https://wwwharbour.example/", "wwwharbour.example"),
+        ("http://www.harbour/", "harbour"),
         ("https://news.www.example/", "news.www.example"),
         ("https://渡口.example/新闻", "渡口.example"),
         ("http://[2001:db8::7]:8080/log", "2001:db8::7"),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from redis.asyncio.connection import AbstractConnection
+from redis.exceptions import OutOfMemoryError
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.server.asynchronous import AsyncLink
@@ -73,14 +74,60 @@ async def test_a_server_that_does_not_know_the_script_gets_it(sender: Sender, re
     assert await sender.ask_all(*range(40)) == answers(*range(40))
 
 
-async def test_one_that_fails_is_no_failure_of_the_others(sender: Sender, redis_server: Server) -> None:
+async def test_each_program_has_its_own_answer_though_others_fail_or_are_cancelled(
+    sender: Sender, redis_server: Server
+) -> None:
     redis_server.client.set(sender.connection.prefix + b"x", "a string is no hash")
     wrong = sender.connection.program()
     wrong.get(b"x1")
-    found = await asyncio.gather(sender.ask(1), sender.link.run(wrong), sender.ask(2), return_exceptions=True)
-    assert [found[0], found[2]] == answers(1, 2)
+    tasks = [sender.ask(1), asyncio.ensure_future(sender.link.run(wrong)), sender.ask(2), sender.ask(3)]
+    await asyncio.sleep(0)
+    tasks[2].cancel()
+    found = await asyncio.gather(*tasks, return_exceptions=True)
+    assert [found[0], found[3]] == answers(1, 3)
+    assert isinstance(found[2], asyncio.CancelledError)
     assert isinstance(found[1], StoreError)
     assert "refuses a command" in str(found[1])
+
+
+async def test_programs_that_the_server_refuses_for_now_hold_up_no_others(
+    sender: Sender, redis_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor do later programs wait, which need no memory."""
+    monkeypatch.setattr(sender.connection, "patient_thread", 0)
+    await sender.ask(0)
+    read, refused, refuses = sender.connection.read_answer, list[Program](), True
+
+    def read_answer(program: Program, found: Any) -> Any:
+        if refuses and program in refused:
+            raise OutOfMemoryError
+        return read(program, found)
+
+    monkeypatch.setattr(sender.connection, "read_answer", read_answer)
+    refused.append(sender.connection.program())
+    refused[0].count()
+    waiting = asyncio.ensure_future(sender.link.run(refused[0]))
+    assert await asyncio.wait_for(sender.ask_all(1, 2), 3) == answers(1, 2)
+    refuses = False
+    assert (await asyncio.wait_for(waiting, 3))[0] == 1
+
+
+async def test_a_moved_node_is_noticed_though_the_connection_to_the_former_one_is_open(
+    sender: Sender, redis_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_neardup.server.asynchronous._LOOK", 0.05)
+    places = iter(["here", "here", "there"])
+
+    async def locate(link: AsyncLink) -> str:
+        return next(places, "there")
+
+    monkeypatch.setattr(AsyncLink, "_locate", locate)
+    await sender.ask(0)
+    connections = [client["id"] for client in redis_server.client.client_list()]
+    await asyncio.sleep(0.3)
+    assert await sender.ask_all(1) == answers(1)
+    assert {client["id"] for client in redis_server.client.client_list()} - set(connections)
+    assert sender.connection.breaks == 1
 
 
 async def test_where_the_way_there_breaks_each_is_sent_again(sender: Sender, redis_server: Server) -> None:
@@ -159,17 +206,6 @@ async def test_the_loop_goes_on_while_a_thread_looks_for_the_node(
     assert loop.time() - started < 0.8
     monkeypatch.setattr(sender.connection, "locator", None)
     await asyncio.gather(looks, task, return_exceptions=True)
-
-
-async def test_who_is_cancelled_takes_no_answer_from_others(sender: Sender) -> None:
-    await sender.ask(0)
-    tasks = [sender.ask(number) for number in range(6)]
-    await asyncio.sleep(0)
-    for task in tasks[::2]:
-        task.cancel()
-    found = await asyncio.gather(*tasks, return_exceptions=True)
-    assert [type(one) for one in found] == [asyncio.CancelledError, list] * 3
-    assert found[1::2] == answers(1, 3, 5)
 
 
 def test_who_knows_fewer_levels_than_are_in_use_asks_again(redis_server: Server) -> None:

@@ -61,3 +61,13 @@ def test_a_sketch_has_its_size_and_its_bytes_are_written_down() -> None:
             assert sketch(np.concatenate((hashes[::-1], hashes[:3])), bins, bits) == packed
     hashes = shingles("渡口的船今天又开了第二班是空的", 5)
     assert [sketch(hashes, 64, bits).hex()[:32] for bits in (1, 2, 8)] == GOLDEN_SKETCH
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 8])
+@given(st.binary(min_size=16, max_size=16), st.binary(min_size=16, max_size=16))
+def test_an_estimate_counts_the_equal_entries(bits: int, one: bytes, other: bytes) -> None:
+    entries = [
+        [byte >> shift & 2**bits - 1 for byte in sketch for shift in range(0, 8, bits)] for sketch in (one, other)
+    ]
+    share = sum(a == b for a, b in zip(*entries, strict=True)) / len(entries[0])
+    assert jaccard(one, other, bits) == pytest.approx(max(0.0, (share - 2.0**-bits) / (1 - 2.0**-bits)))
