@@ -135,11 +135,11 @@ def judge_after(options: BatchOptions, part: ArchivePart, earlier: Sequence[Arch
     asked, given = pages.asked, ask(pages.asked)
     more: Asked = {Topic.FORM: pages.asked_of_forms(given)}
     while (answers := ask(more)) and (asked is pages.asked or any(len(rows.hashes) for rows in answers.values())):
-        asked = {topic: np.union1d(hashes, more.get(topic, hashes[:0])) for topic, hashes in asked.items()}
+        asked = {topic: sorted_set(np.append(hashes, more.get(topic, hashes[:0]))) for topic, hashes in asked.items()}
         given = {topic: join_rows((rows, answers.get(topic, NO_ROWS))) for topic, rows in given.items()}
         store = PartStore(options, pages, given, _records(given, earlier))
         judge_part(options, part, store)
-        more = {topic: np.setdiff1d(hashes, asked[topic]) for topic, hashes in store.asked().items()}
+        more = {topic: hashes[~is_among(hashes, asked[topic])] for topic, hashes in store.asked().items()}
     part.write(store.rows_to_leave(), store.judged())
 
 

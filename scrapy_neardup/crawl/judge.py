@@ -171,8 +171,8 @@ class Judge:
     async def _rule(self, page: Page | UnreadPage) -> Ruled:
         """The ruling on a page when it is its turn. While a page in flight decides it, wait for that page.
 
-        A page that the detector knows by its bytes is not read. Workers read several pages at once, and later pages
-        overtake one that takes long.
+        A page that the detector knows by its bytes is not read. Workers read several pages at once. Later pages
+        overtake a slow page.
         """
         notes, detector, reader = self._notes, self._detector, self._reader
         url, body = page.url, page.body

@@ -26,7 +26,7 @@ _START_AFTER = 3.0
 
 
 class AsyncPageReader:
-    """Reads pages in three steps, so that the caller can keep their order: begin, read quickly, read slowly."""
+    """Reads a page in three steps: begin, read quickly, read slowly. The caller keeps the order of pages."""
 
     def __init__(
         self,
