@@ -21,6 +21,7 @@ from scrapy_neardup.errors import NearDupError, SettingsError, StoreLocked, Stor
 from scrapy_neardup.kv.lock import is_held
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.settings import Config
+from scrapy_neardup.state.evidence import kept_page
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.pages import PageStore
 from tests.build import article_text, article_url, reserve
@@ -128,6 +129,15 @@ def test_a_page_is_known_by_its_url_and_else_by_its_text_and_title() -> None:
             assert dedup.check(text=text, title=title).headline == verdict, (text, title)
         assert dedup.check(html=f"<p>{FERRY}</p><p>One.").headline == "duplicate (near)"
         assert dedup.check(html=b"<p>x").headline == "unjudged (too_short)"
+
+
+@pytest.mark.parametrize("keywords", [["渡口", "开航"], " 渡口，开航"])
+def test_keywords_are_a_list_or_one_string(keywords: list[str] | str) -> None:
+    with Deduplicator(keep="texts") as dedup:
+        verdict = dedup.check(url=" http://a.example/ ", text=FERRY, keywords=keywords)
+        kept = kept_page(verdict.url, dedup._store.evidence(verdict.id))
+        assert kept is not None
+        assert (kept.url, kept.keywords) == ("http://a.example/", ("渡口", "开航"))
 
 
 @pytest.mark.parametrize("nothing", [None, "", " \n", float("nan")], ids=repr)

@@ -19,8 +19,21 @@ PLATFORMS = (
     "x86_64-pc-windows-msvc",
 )
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
-#: The first platform gets plyvel with these.
-WITH_PLYVEL = ("3.10", "3.11", "3.12")
+#: What the first platform gets besides.
+LIBRARIES: dict[str, set[str]] = {
+    "3.10": {"plyvel"},
+    "3.11": {"plyvel", "pyfarmhash"},
+    "3.12": {"plyvel", "pyfarmhash"},
+    "3.13": {"pyfarmhash"},
+    "3.14": set(),
+}
+
+
+def test_package_is_built_on_five_libraries() -> None:
+    """Each is asked for without an extra, and at most under a marker of platforms with wheels."""
+    required, _ = (ROOT / "pyproject.toml").read_text("utf-8").split("dependencies = [", 1)[1].split("\n]", 1)
+    for library in ("scrapy", "trafilatura", "pyfarmhash", "plyvel", "jieba"):
+        assert f'\n    "{library}>=' in required, library
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +62,8 @@ def test_all_dependencies_come_as_wheels(platform: str, jieba: Path) -> None:
             timeout=100,
         )
         assert done.returncode == 0, (version, done.stderr)
-        assert ("plyvel" in done.stdout) == (platform == PLATFORMS[0] and version in WITH_PLYVEL), version
+        named = {name for name in ("plyvel", "pyfarmhash") if name in done.stdout}
+        assert named == (LIBRARIES[version] if platform == PLATFORMS[0] else set()), version
 
 
 @pytest.mark.slow

@@ -77,17 +77,12 @@ class CountTable:
         self.change(hashes, np.add, counts)
         self._begun = self.counts.copy(), dict(self._others)
 
-    def hashes(self) -> Hashes:
-        """Return all hashes that were looked up."""
-        return np.concatenate((self._expected, np.fromiter(self._others, np.uint64, len(self._others))))
-
-    def added(self, change: np.ufunc) -> tuple[Hashes, npt.NDArray[np.uint32]]:
-        """Return the hashes whose counts are not the first ones, and by what they changed."""
-        (begun, others), looked_up = self._begun, self.hashes()
+    def added(self) -> tuple[Hashes, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return all hashes, their present counts, and their first counts."""
+        (begun, others), hashes = self._begun, np.fromiter(self._others, np.uint64, len(self._others))
         now = np.concatenate((self.now[:-1], np.fromiter(self._others.values(), np.uint32, len(self._others))))
         before = np.concatenate((begun[:-1], np.array([others.get(one, 0) for one in self._others], np.uint32)))
-        is_changed = now != before
-        return looked_up[is_changed], change(now, before)[is_changed]
+        return np.concatenate((self._expected, hashes)), now.astype(np.int64), before.astype(np.int64)
 
     def _places(self, hashes: Hashes) -> npt.NDArray[np.intp]:
         """Return the place of each hash in ``counts``: the last one for hashes that are not expected."""

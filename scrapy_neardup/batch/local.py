@@ -1,7 +1,10 @@
 """Run the stages on this machine: tables on disk, one process that judges, and others that read.
 
-Parts are judged in their order. A judged part never changes, and a file is there completely or not at all. So a killed
-run goes on where it was.
+Parts are judged in their order, so most are judged once. If the pages of a part ask something unforeseen, and an
+earlier part knows an answer, the part is judged again.
+
+The rows of a part hold the digest of its answers. So a run may hold any mixture of old and new files, and a killed run
+goes on where it was.
 """
 
 from __future__ import annotations
@@ -12,40 +15,43 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing
-from functools import partial
+from hashlib import blake2b
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from scrapy_neardup.batch.counts import Hashes
 from scrapy_neardup.batch.pages import read_stretch
-from scrapy_neardup.batch.part import PartPages, PartStore, judge_part
-from scrapy_neardup.batch.rows import NO_ROWS, Asked, Given, HashRows, Topic, answer, is_among, join_rows, sorted_set
+from scrapy_neardup.batch.part import PartPages, judge_part
+from scrapy_neardup.batch.rows import Asked, answer_on, distinct, is_among, make_rows, matching, named_ranks, numbers
 from scrapy_neardup.batch.runs import ArchivePart, BatchOptions, BatchRun, count_pages
 from scrapy_neardup.errors import NearDupError
 
-#: How readers start. A fork need not import anything; other systems have none, or an unsafe one.
-_CONTEXT = get_context("fork" if sys.platform == "linux" else "spawn")
+#: How readers start. A fork of this process, which has threads, could wait for ever. So a server is forked, which has
+#: imported all, and reads nothing.
+_CONTEXT = get_context("forkserver" if sys.platform == "linux" else "spawn")
+if sys.platform == "linux":
+    _CONTEXT.set_forkserver_preload([__name__, "scrapy.cmdline"])  # readers import the program of the command, too
 #: Bytes that a process takes, and bytes for each page of a part that it judges.
 _PROCESS, _PAGE = 200_000_000, 7_000
 #: Pages of a part, at least.
 _LEAST_PAGES = 1000
 
 
-def plan(memory: int, processes: int) -> tuple[int, int]:
+def plan(memory: int, processes: int, judges: int = 1) -> tuple[int, int]:
     """Return how many processes can read within so many bytes, and how many pages a part then has.
 
-    One process more judges, and waits for the readers while they are slower. Raises NearDupError if the memory is too
-    little.
+    One process more judges, and waits for the readers while they are slower. ``judges``: how many parts are judged at
+    once. Raises NearDupError if the memory is too little.
     """
     if memory < 3 * _PROCESS:
         raise NearDupError(f"--memory is too little. Give {3 * _PROCESS // 10**6}MB or more.")
     readers = max(1, min(processes, memory // _PROCESS - 2))
     free = memory - readers * _PROCESS
-    return readers, max(_LEAST_PAGES, (free - _PROCESS) // _PAGE)
+    return readers, max(_LEAST_PAGES, (free // judges - _PROCESS) // _PAGE)
 
 
 class LocalRunner:
@@ -64,14 +70,18 @@ class LocalRunner:
             return
         for name in ("pages", "rows"):
             (run.folder / name).mkdir(exist_ok=True)
-        pages, earlier = 0, [*(run.previous.parts if run.previous else ())]
+        self._complete()
+        (run.folder / "complete").touch()
+
+    def _complete(self) -> None:
+        run, pages = self._run, 0
+        earlier = [*(run.previous.parts if run.previous else ())]
         with closing(self._files()) as files:
             for part in run.group(files):
                 self._judge(part, earlier)
                 earlier.append(part)
                 pages += sum(map(count_pages, part.files))
                 self._inform(f"{pages:,} pages judged")
-        (run.folder / "complete").touch()
 
     def _files(self) -> Generator[Path]:
         """Yield the files of pages in their order. Each comes when it is written."""
@@ -125,43 +135,57 @@ def _end_with(judge: Any) -> None:
 
 
 def judge_after(options: BatchOptions, part: ArchivePart, earlier: Sequence[ArchivePart]) -> None:
-    """Judge a part, unless that was done; all earlier parts are judged.
+    """Judge a part; all earlier ones are judged."""
+    common, pages = options.make_method().common, None
+    if part.rows.exists():  # if nothing has changed, its pages are not read again
+        asked = part.asked()
+        given = _answers(asked, earlier, common)
+    else:
+        pages = PartPages(options, part)
+        asked = pages.asked
+        given = _answers(asked, earlier, common)
+        given = pa.concat_tables([given, _answers(pages.asked_of_forms(given), earlier, common)])
+    while judge_if_new(options, part, given, earlier, pages):
+        before, asked = asked, part.asked()
+        others = {topic: hashes[~is_among(hashes, before[topic])] for topic, hashes in asked.items()}
+        more = _answers(others, earlier, common)
+        if not len(more):
+            return
+        given = pa.concat_tables([given, more])
 
-    If its pages ask something unforeseen, and an earlier part knows an answer, it is judged again.
+
+def judge_if_new(
+    options: BatchOptions,
+    part: ArchivePart,
+    given: pa.Table,
+    parts: Sequence[ArchivePart],
+    pages: PartPages | None = None,
+) -> bool:
+    """Judge a part unless it was judged with the same answers, in any order; return whether it was judged.
+
+    ``parts``: all parts before it.
     """
-    if part.rows.exists():
-        return
-    pages, ask = PartPages(options, part), partial(_answers, earlier, options.make_method().common)
-    asked, given = pages.asked, ask(pages.asked)
-    more: Asked = {Topic.FORM: pages.asked_of_forms(given)}
-    while (answers := ask(more)) and (asked is pages.asked or any(len(rows.hashes) for rows in answers.values())):
-        asked = {topic: np.union1d(hashes, more.get(topic, hashes[:0])) for topic, hashes in asked.items()}
-        given = {topic: join_rows((rows, answers.get(topic, NO_ROWS))) for topic, rows in given.items()}
-        store = PartStore(options, pages, given, _records(given, earlier))
-        judge_part(options, part, store)
-        more = {topic: np.setdiff1d(hashes, asked[topic]) for topic, hashes in store.asked().items()}
-    part.write(store.rows_to_leave(), store.judged())
+    given = distinct(given)  # two questions may have one answer
+    ranks, firsts = named_ranks(given), [one.first for one in parts]
+    places = np.searchsorted(firsts, ranks, "right") - 1
+    records = [one for place in np.unique(places) for one in parts[place].records(ranks[places == place])]
+    digest = blake2b(digest_size=16)
+    for column in given.columns:
+        digest.update(numbers(column).data)
+    for id, packed in records:
+        digest.update(id.to_bytes(8, "big") + packed)
+    if part.given() == digest.hexdigest():
+        return False
+    judged = judge_part(options, part, pages or PartPages(options, part), given, records)
+    part.write(digest.hexdigest(), *judged)
+    return True
 
 
-def _answers(parts: Sequence[ArchivePart], common: int, asked: Asked) -> dict[Topic, HashRows]:
+def _answers(asked: Asked, parts: Sequence[ArchivePart], common: int) -> pa.Table:
     """Return the answers of these parts to the questions of the next one."""
-    return {
-        topic: answer(topic, join_rows([NO_ROWS, *_matching(topic, hashes, parts)]), common)
-        for topic, hashes in asked.items()
-    }
-
-
-def _matching(topic: Topic, asked: Hashes, parts: Sequence[ArchivePart]) -> Iterator[HashRows]:
-    for part in parts if len(asked) else ():
-        rows = part.rows_of(topic)
-        yield rows.take(is_among(rows.hashes, asked))
-
-
-def _records(given: Given, parts: Sequence[ArchivePart]) -> Iterator[tuple[int, bytes]]:
-    """Yield the ids and packed records that answers name, the older ones first."""
-    named = (one for topic in (Topic.KEY, Topic.URL) for one in given[topic][1:])
-    ranks = sorted_set(np.concatenate([*named]))
-    ranks = ranks[ranks > 0]
-    places = np.searchsorted([one.first for one in parts], ranks, "right") - 1
-    for place in np.unique(places):
-        yield from parts[place].records(ranks[places == place])
+    answers = list[pa.Table]()
+    for topic, hashes in asked.items():
+        rows = [matching(part.rows_of(topic), hashes) for part in parts if len(hashes)]
+        rows.append(make_rows(topic, len(parts), hashes))
+        answers.append(answer_on(topic, pa.concat_tables(rows), common, len(parts)))
+    return pa.concat_tables(answers)

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from scrapy_neardup.atomic import replace_file
-from scrapy_neardup.batch.rows import make_batch
+from scrapy_neardup.batch.rows import make_table
 from scrapy_neardup.batch.runs import BatchOptions, BatchRun, Stretch, new_arrow, rank_of
 from scrapy_neardup.errors import NearDupError, PageError
 from scrapy_neardup.files import Entry, InputRecord, Malformed, Skipped, read_input
@@ -126,7 +126,7 @@ class PageTabulator:
         """Return the pages that were read, as PAGES, and forget them."""
         columns = zip(*self._rows, strict=True) if self._rows else [()] * len(PAGES)
         self._rows = []
-        return pa.Table.from_batches([make_batch(columns, PAGES)])
+        return make_table(columns, PAGES)
 
     def read(self, rank: int, entry: Entry) -> None:
         """Read the page of a record."""

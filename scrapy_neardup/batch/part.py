@@ -29,22 +29,22 @@ from scrapy_neardup.batch.counts import (
 from scrapy_neardup.batch.pages import PAGES, decode, stored_pages
 from scrapy_neardup.batch.rows import (
     Asked,
-    Given,
-    HashRows,
-    Numbers,
     Topic,
     is_among,
-    join_rows,
-    make_batch,
     make_column,
     make_rows,
+    make_table,
     numbers,
+    rows_on,
+    signed,
     sorted_set,
+    unsigned,
 )
 from scrapy_neardup.batch.runs import JUDGED, ArchivePart, BatchOptions
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.memory import Memory
+from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
 from scrapy_neardup.state.boilerplate import ALL_PAGES, COMMON_BITS, COMMON_HERE, number_of_site, site_bit
 from scrapy_neardup.state.evidence import Evidence, Keep
@@ -108,20 +108,19 @@ class PartPages:
         self._bit_places = places.astype(np.uint32)
         asked_urls = np.array([*self.urls, *hashes.every([*filter(None, canonicals)])], np.uint64)
         self.asked: Asked = {
-            Topic.KEY: sorted_set(self.keys),
-            Topic.URL: sorted_set(asked_urls),
-            Topic.COUNT: self.numbers,
-            Topic.BITS: self.sentences,
-            Topic.FORM: np.array([*self._form_pages.values()], np.uint64),
+            Topic.KEY: sorted_set(signed(self.keys)),
+            Topic.URL: sorted_set(signed(asked_urls)),
+            Topic.COUNT: np.sort(signed(self.numbers)),
+            Topic.BITS: signed(self.sentences),
+            Topic.FORM: np.sort(signed(np.array([*self._form_pages.values()], np.uint64))),
         }
 
-    def asked_of_forms(self, given: Given) -> Hashes:
+    def asked_of_forms(self, given: pa.Table) -> Asked:
         """Return what the pages ask about forms, once it is known how many pages of their sites were counted so."""
-        forms = given[Topic.FORM]
-        known = dict(zip(forms.hashes.tolist(), forms.values.tolist(), strict=True))
+        known = dict(zip(*(one.tolist() for one in answers_on(Topic.FORM, given)), strict=True))
         counted = [(site, known[number]) for site, number in self._form_pages.items() if number in known]
         numbers = {one for site, pages in counted for one in numbers_of_forms(site, pages, self._hashes)}
-        return np.sort(np.array([*numbers], np.uint64))
+        return {Topic.FORM: np.sort(signed(np.array([*numbers], np.uint64)))}
 
     def find_doubtful(self, filed: Hashes, newest: Hashes, counts: ExactCounts) -> npt.NDArray[np.bool_]:
         """Return the pages that may be more than a new original.
@@ -168,7 +167,7 @@ class PartPages:
         order = np.argsort(self.keys)
         return self.keys[order], np.searchsorted(self._key_starts, order, "right") - 1
 
-    def filed(self, is_new: npt.NDArray[np.bool_]) -> dict[Topic, tuple[Hashes, Numbers]]:
+    def filed(self, is_new: npt.NDArray[np.bool_]) -> dict[Topic, tuple[Hashes, npt.NDArray[np.int64]]]:
         """Return the hashes under which new pages are filed, and the ranks of the pages."""
         ranks, keys = np.array(self.ranks, np.int64), np.diff(self._key_starts)
         of_keys, urls = np.repeat(is_new, keys), np.array(self.urls, np.uint64)
@@ -212,6 +211,12 @@ def _lists(column: pa.ListArray) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32
     return numbers(column.flatten()), starts - starts[0]
 
 
+def answers_on(topic: Topic, given: pa.Table) -> tuple[Hashes, npt.NDArray[np.uint32]]:
+    """Return the hashes and values of answers."""
+    rows = rows_on(topic, given)
+    return unsigned(numbers(rows["hash"])), numbers(rows["value"]).astype(np.uint32)
+
+
 class PartStore(PageStore):
     """The state of one part, in memory. It notes the questions of its pages, and everything that they write.
 
@@ -220,17 +225,21 @@ class PartStore(PageStore):
     """
 
     def __init__(
-        self, options: BatchOptions, pages: PartPages, given: Given, records: Iterable[tuple[int, bytes]]
+        self,
+        method: Method,
+        options: BatchOptions,
+        pages: PartPages,
+        given: pa.Table,
+        records: Iterable[tuple[int, bytes]],
     ) -> None:
-        """``given``: the answers to what the pages ask. ``records``: what these name, the older ones first."""
-        super().__init__(Memory(), options.make_method().recipe(), options.secret, 0)
+        super().__init__(Memory(), method.recipe(), options.secret, 0)
         self._pages = pages
         self._counts = ExactCounts(pages.numbers, pages.sentences)
         self.use_exact_counts(self._counts.on_site)
-        for topic, table in (Topic.COUNT, self._counts.numbers), (Topic.BITS, self._counts.bits):
-            table.begin(given[topic].hashes, given[topic].values.astype(np.uint32))
-        self._begun_forms = dict(zip(*(one.tolist() for one in given[Topic.FORM][:2]), strict=True))
-        self._counts.forms = dict.fromkeys(pages.asked[Topic.FORM].tolist(), 0) | self._begun_forms
+        self._counts.numbers.begin(*answers_on(Topic.COUNT, given))
+        self._counts.bits.begin(*answers_on(Topic.BITS, given))
+        self._begun_forms = dict(zip(*(one.tolist() for one in answers_on(Topic.FORM, given)), strict=True))
+        self._counts.forms = dict.fromkeys(unsigned(pages.asked[Topic.FORM]).tolist(), 0) | self._begun_forms
         self._counts.numbers.before_look = self._counts.bits.before_look = self._count
         self._uncounted = list[slice]()
         #: Packed records by id; ids in ascending order by key; the id of the newest page by the hash of its URL.
@@ -356,7 +365,7 @@ class PartStore(PageStore):
 
     # Results.
 
-    def judged(self) -> pa.RecordBatch:
+    def judged(self) -> pa.Table:
         """Return JUDGED, once all pages are judged."""
         pages, rows = self._pages, list[tuple[Any, ...]]()
         for page, (rank, length) in enumerate(zip(pages.ranks, pages.lengths.tolist(), strict=True)):
@@ -365,38 +374,42 @@ class PartStore(PageStore):
                 flags = FORMED | (HERE | EVERYWHERE) * (length > 0)
                 row = flags, b"", rank, 0, pages.record(page).pack()
             rows.append((rank, *row))
-        return make_batch(zip(*rows, strict=True) if rows else [()] * len(JUDGED), JUDGED)
+        return make_table(zip(*rows, strict=True) if rows else [()] * len(JUDGED), JUDGED)
 
-    def asked(self) -> Asked:
-        """Return the hashes that the pages asked for."""
-        tables = {Topic.COUNT: self._counts.numbers, Topic.BITS: self._counts.bits}
-        asked = {
-            **{topic: np.append(self._pages.asked[topic], np.array(more)) for topic, more in self._asked.items()},
-            **{topic: table.hashes() for topic, table in tables.items()},
-            Topic.FORM: np.fromiter(self._counts.forms, np.uint64, len(self._counts.forms)),
-        }
-        return {topic: sorted_set(hashes) for topic, hashes in asked.items()}
-
-    def rows_to_leave(self) -> Iterator[HashRows]:
-        """Yield the rows of each topic."""
+    def rows_to_leave(self, part: int) -> Iterator[pa.Table]:
+        """Yield the ROWS of each topic."""
         new = self._pages.filed(~np.frombuffer(self.doubtful, bool))
         for topic, filed in self._left.items():
-            rows = join_rows((make_rows(*new[topic]), HashRows(*map(np.array, filed))))
-            yield rows.take(np.argsort(rows.values, kind="stable"))
-        yield make_rows(*self._counts.numbers.added(np.subtract))
-        yield make_rows(*self._counts.bits.added(np.bitwise_xor))
+            columns = zip((*new[topic], np.zeros(len(new[topic][0]), np.int64)), filed, strict=True)
+            hashes, ranks, originals = (np.append(signed(one), signed(np.array(other))) for one, other in columns)
+            asked = sorted_set(np.append(self._pages.asked[topic], signed(np.array(self._asked[topic]))))
+            rows = make_rows(topic, part, hashes, ranks, originals)
+            yield pa.concat_tables([rows, make_rows(topic, part, asked[~is_among(asked, np.sort(hashes))])])
+        for topic, table in (Topic.COUNT, self._counts.numbers), (Topic.BITS, self._counts.bits):
+            counted, now, before = table.added()
+            yield make_rows(topic, part, signed(counted), now - before if topic is Topic.COUNT else now ^ before)
         forms = {number: count - self._begun_forms.get(number, 0) for number, count in self._counts.forms.items()}
-        forms = {number: count for number, count in forms.items() if count}
-        yield make_rows(np.array([*forms], np.uint64), np.array([*forms.values()], np.int64))
+        yield make_rows(Topic.FORM, part, signed(np.array([*forms], np.uint64)), np.array([*forms.values()], np.int64))
 
 
 # Judging.
 
 
-def judge_part(options: BatchOptions, part: ArchivePart, store: PartStore) -> None:
-    """Judge the pages of a part."""
+def judge_part(
+    options: BatchOptions,
+    part: ArchivePart,
+    pages: PartPages,
+    given: pa.Table,
+    records: Iterable[tuple[int, bytes]],
+) -> tuple[Iterator[pa.Table], pa.Table]:
+    """Judge the pages of a part, and return its ROWS of each topic, and JUDGED.
+
+    ``given``: the answers to what it asks. ``records``: the records that these name, the older ones first.
+    """
+    method = options.make_method()
+    store = PartStore(method, options, pages, given, records)
     policy = replace(options.config.make_policy(), keep=Keep.NOTHING)
-    detector, first = PartDetector(options.make_method(), store, who="batch", policy=policy), 0
+    detector, first = PartDetector(method, store, who="batch", policy=policy), 0
     for batch in part.batches():
         end = first + len(batch)
         read = dict[int, tuple[Page, str]]()
@@ -410,6 +423,7 @@ def judge_part(options: BatchOptions, part: ArchivePart, store: PartStore) -> No
             first = at + 1
         first = end
     store.begin_page(first)
+    return store.rows_to_leave(part.number), store.judged()
 
 
 def _judge(detector: Detector, page: Page, failed: str) -> Verdict:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.batch.pages import decode, stored_pages
 from scrapy_neardup.batch.part import EVERYWHERE, FORM, FORMED, HERE, unpack_verdict
-from scrapy_neardup.batch.rows import make_batch, numbers
+from scrapy_neardup.batch.rows import make_table, numbers
 from scrapy_neardup.batch.runs import ArchivePart, BatchRun, rank_of
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Entry, read_input
@@ -80,7 +80,7 @@ def write_verdicts(run: BatchRun, path: Path, see: Callable[[Verdict], None] = l
                     verdict = unpack_verdict(rank, decode(url), decode(reader), packed)
                     see(verdict)
                     rows.append((*run.place_of(rank), verdict.url, *_OF_TAG(verdict.as_tag())))
-                writer.write_batch(make_batch(zip(*rows, strict=True), VERDICTS))
+                writer.write_table(make_table(zip(*rows, strict=True), VERDICTS))
 
 
 def write_kept(run: BatchRun, out: Writer, passes: Callable[[Verdict], bool]) -> int:

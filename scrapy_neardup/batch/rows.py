@@ -1,104 +1,57 @@
-"""What a part leaves under the hashes that later parts ask for, as rows of numbers; and columns of tables."""
+"""The questions and results of parts as rows of numbers, and the answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from scrapy_neardup.batch.counts import Hashes
+from scrapy_neardup.batch.counts import MOST
 
 
 class Topic(IntEnum):
-    """The subject of a row, and the number of its batch in a file of ROWS."""
+    """The subject of a row."""
 
+    #: There is a part. Spark needs such rows to judge every part.
+    PART = 0
     #: A page is filed under a key.
-    KEY = 0
+    KEY = 1
     #: A page is the newest at a URL.
-    URL = 1
+    URL = 2
     #: So many pages of a site have a sentence.
-    COUNT = 2
+    COUNT = 3
     #: These publishers have a sentence, as bits.
-    BITS = 3
+    BITS = 4
     #: So many pages of a site were compared with its forms, or are forms.
-    FORM = 4
+    FORM = 5
 
 
-#: In ``value`` the rank of a page (in ``original`` the rank of its original, if it is a copy), a count, or bits.
-ROWS = pa.schema([("hash", pa.uint64()), ("value", pa.int64()), ("original", pa.int64())])
+#: The topics of questions.
+ASKED = (Topic.KEY, Topic.URL, Topic.COUNT, Topic.BITS, Topic.FORM)
+
+#: The pages of a part ask for a hash, and leave something under it: in ``value`` the rank of a page (in ``original``
+#: the rank of its original, if it is a copy), a count, or bits. 0 is nothing. Parts are numbered in the order of their
+#: ranks. An answer has the same columns: ``value`` comes from all earlier parts, and ``part`` gets it.
+#:
+#: Spark has no unsigned numbers. So 64-bit hashes are signed here.
+ROWS = pa.schema(
+    [
+        ("topic", pa.int8()),
+        ("part", pa.int32()),
+        ("hash", pa.int64()),
+        ("value", pa.int64()),
+        ("original", pa.int64()),
+    ]
+)
 
 Numbers = npt.NDArray[np.int64]
 #: The hashes that a part asks for, of each topic in ascending order.
-Asked = Mapping[Topic, Hashes]
-
-
-class HashRows(NamedTuple):
-    """The columns of ROWS; pages stand in the order of their ranks."""
-
-    hashes: Hashes
-    values: Numbers
-    originals: Numbers
-
-    def take(self, which: npt.NDArray[Any]) -> HashRows:
-        """Return rows by their numbers, or by whether they are wanted."""
-        return HashRows(self.hashes[which], self.values[which], self.originals[which])
-
-
-NO_ROWS = HashRows(np.zeros(0, np.uint64), np.zeros(0, np.int64), np.zeros(0, np.int64))
-Given = Mapping[Topic, HashRows]
-
-
-def make_rows(hashes: Hashes, values: npt.NDArray[Any]) -> HashRows:
-    """Return rows without originals."""
-    return HashRows(hashes, values.astype(np.int64), np.zeros(len(hashes), np.int64))
-
-
-def join_rows(every: Iterable[HashRows]) -> HashRows:
-    """Return rows in a row."""
-    return HashRows(*map(np.concatenate, zip(*every, strict=True)))
-
-
-def answer(topic: Topic, rows: HashRows, common: int) -> HashRows:
-    """Return the answers to questions about hashes; ``common``: see ``Method.common``.
-
-    ``rows``: all rows that earlier parts left under these, in the order of the parts.
-    """
-    order = np.argsort(rows.hashes, kind="stable")
-    rows = rows.take(order)
-    begins = np.flatnonzero(_is_first(rows.hashes))
-    ends = np.append(begins[1:], len(order))[: len(begins)]
-    if topic > Topic.URL:
-        ufunc = np.bitwise_or if topic is Topic.BITS else np.add
-        return make_rows(rows.hashes[begins], ufunc.reduceat(rows.values, begins) if len(begins) else rows.values)
-    # Later pages are not filed under a common key.
-    is_left = np.arange(len(order)) - np.repeat(begins, ends - begins) < common
-    kept = ends - 1 if topic is Topic.URL else np.flatnonzero(is_left)
-    return rows.take(kept)
-
-
-def is_among(values: npt.NDArray[Any], known: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return which values are among ``known`` ones in ascending order."""
-    if not len(known):
-        return np.zeros(len(values), bool)
-    found: npt.NDArray[np.bool_] = known[np.minimum(np.searchsorted(known, values), len(known) - 1)] == values
-    return found
-
-
-def sorted_set(hashes: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the different hashes in order; faster than ``numpy.unique``."""
-    hashes = np.sort(hashes)
-    found: npt.NDArray[Any] = hashes[_is_first(hashes)]
-    return found
-
-
-def _is_first(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return which values differ from the one before."""
-    return np.append(True, values[1:] != values[:-1])[: len(values)]
+Asked = Mapping[Topic, Numbers]
 
 
 # ``pa.array``, ``to_numpy`` and comparisons of Arrow would import pandas, which takes a third of a second.
@@ -143,7 +96,110 @@ def _ends(values: Iterable[Any]) -> npt.NDArray[np.int32]:
     return np.cumsum([0, *map(len, values)], dtype=np.int32)
 
 
-def make_batch(columns: Iterable[Any], schema: pa.Schema) -> pa.RecordBatch:
-    """Return columns of values as a batch."""
-    made = [make_column(one, field.type) for one, field in zip(columns, schema, strict=True)]
-    return pa.record_batch(made, schema)
+def make_table(columns: Iterable[Any], schema: pa.Schema) -> pa.Table:
+    """Return a table of columns of values."""
+    return pa.table([make_column(one, field.type) for one, field in zip(columns, schema, strict=True)], schema)
+
+
+def signed(hashes: npt.NDArray[Any]) -> Numbers:
+    """Return hashes as rows hold them."""
+    return hashes.astype(np.uint64, copy=False).view(np.int64)
+
+
+def unsigned(hashes: Numbers) -> npt.NDArray[np.uint64]:
+    """Return the hashes of rows as the rest of the package has them."""
+    return hashes.view(np.uint64)
+
+
+def sorted_set(hashes: Numbers) -> Numbers:
+    """Return the different hashes in order; faster than ``numpy.unique``."""
+    hashes = np.sort(hashes)
+    return hashes[_is_first(hashes)]
+
+
+def make_rows(topic: Topic, parts: int | Numbers, hashes: Numbers, values: Any = 0, originals: Any = 0) -> pa.Table:
+    """Return ROWS of one topic; numbers stand for columns of the same number."""
+    return make_table((np.broadcast_to(one, len(hashes)) for one in (topic, parts, hashes, values, originals)), ROWS)
+
+
+def rows_where(rows: pa.Table, is_wanted: npt.NDArray[np.bool_]) -> pa.Table:
+    """Return these rows."""
+    return rows.take(make_column(np.flatnonzero(is_wanted), pa.int64()))
+
+
+def rows_on(topic: Topic, rows: pa.Table) -> pa.Table:
+    """Return the rows of one topic."""
+    return rows_where(rows, numbers(rows["topic"]) == topic)
+
+
+def distinct(rows: pa.Table) -> pa.Table:
+    """Return the different answers to one part, in order."""
+    columns = [numbers(rows[name]) for name in ("value", "hash", "topic")]
+    order = np.lexsort(columns)
+    is_new = np.logical_or.reduce([_is_first(column[order]) for column in columns])
+    return rows.take(make_column(order[is_new], pa.int64())).combine_chunks()
+
+
+def matching(rows: pa.Table, asked: Numbers) -> pa.Table:
+    """Return the rows of one topic that have one of these hashes."""
+    return rows_where(rows, is_among(numbers(rows["hash"]), asked))
+
+
+def is_among(values: npt.NDArray[Any], known: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which values are among ``known`` ones in ascending order."""
+    if not len(known):
+        return np.zeros(len(values), bool)
+    found: npt.NDArray[np.bool_] = known[np.minimum(np.searchsorted(known, values), len(known) - 1)] == values
+    return found
+
+
+def answer(rows: pa.Table, common: int, first: int) -> pa.Table:
+    """Answer what the part ``first`` and later ones ask, as ROWS.
+
+    ``rows``: all rows of some hashes, in any order. ``common``: see ``Method.common``.
+    """
+    return pa.concat_tables(answer_on(topic, rows_on(topic, rows), common, first) for topic in ASKED)
+
+
+def answer_on(topic: Topic, rows: pa.Table, common: int, first: int) -> pa.Table:
+    """Answer questions of one topic: see ``answer``."""
+    rows = rows.sort_by([(name, "ascending") for name in ("hash", "part", "value")])
+    hashes, parts, values = (numbers(rows[name]) for name in ("hash", "part", "value"))
+    is_new = _is_first(hashes)
+    asking = np.flatnonzero((is_new | _is_first(parts)) & (parts >= first))
+    # The rows of a hash that earlier parts left stand before the first row of the asking part.
+    begins = np.flatnonzero(is_new)[np.cumsum(is_new) - 1] if len(rows) else asking
+    is_left = values != 0
+    left, left_before = np.flatnonzero(is_left), np.append(0, np.cumsum(is_left))
+    low, high = left_before[begins[asking]], left_before[asking]
+    asking, low, high = (one[high > low] for one in (asking, low, high))
+    if topic is Topic.URL:
+        low = high - 1
+    elif topic is Topic.KEY:
+        high = np.minimum(high, low + common)
+    else:
+        ufunc = np.bitwise_or if topic is Topic.BITS else np.add
+        ends = np.column_stack((low, high)).ravel()
+        totals = ufunc.reduceat(np.append(values[left], 0), ends)[::2] if len(ends) else values[:0]
+        if topic is Topic.COUNT:
+            # Else the count of a sentence of every page differs in every round, and no part stays.
+            totals = np.minimum(totals, MOST)
+        return make_rows(topic, parts[asking], hashes[asking], totals)
+    lengths = high - low
+    named = left[np.repeat(low - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())]
+    asking = np.repeat(asking, lengths)
+    return make_rows(topic, parts[asking], hashes[asking], values[named], numbers(rows["original"])[named])
+
+
+def _is_first(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Return which values differ from the one before."""
+    found = np.ones(len(values), bool)
+    found[1:] = values[1:] != values[:-1]
+    return found
+
+
+def named_ranks(given: pa.Table) -> Numbers:
+    """Return the ranks of the pages that answers name, and of their originals."""
+    given = rows_where(given, numbers(given["topic"]) <= Topic.URL)
+    ranks = sorted_set(np.concatenate((numbers(given["value"]), numbers(given["original"]))))
+    return ranks[ranks > 0]

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from scrapy_neardup.atomic import open_private, replace_file
-from scrapy_neardup.batch.rows import ROWS, HashRows, Topic, make_batch, make_column, numbers
+from scrapy_neardup.batch.rows import ASKED, ROWS, Asked, Topic, make_column, numbers, sorted_set
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods import Method
@@ -105,6 +105,12 @@ class BatchOptions:
         return plain
 
 
+def _given(file: Path) -> str:
+    with pa.memory_map(str(file)) as opened:
+        found: bytes = pa.ipc.open_file(opened).schema.metadata[b"given"]
+        return found.decode()
+
+
 @dataclass(frozen=True, slots=True)
 class ArchivePart:
     """A part: its number, the rank of its first page, the files with its pages, and the files that judging writes."""
@@ -124,18 +130,36 @@ class ArchivePart:
                 reader = pa.ipc.open_file(opened, options=read or None)
                 yield from map(reader.get_batch, range(reader.num_record_batches))
 
-    def write(self, rows: Iterable[HashRows], judged: pa.RecordBatch) -> None:
-        """Write JUDGED, then ROWS of each topic; with these the part is judged."""
-        with new_arrow(self.judged, JUDGED, compression=None) as writer:  # mapped, to read single rows
-            writer.write_batch(judged)
-        with new_arrow(self.rows, ROWS) as writer:
-            for one in rows:
-                writer.write_batch(make_batch(one, ROWS))
+    def write(self, given: str, rows: Iterable[pa.Table], judged: pa.Table) -> None:
+        """Write JUDGED, and ROWS of each topic. ``given``: the digest of all answers by which the pages were judged."""
+        with new_arrow(self.judged, JUDGED.with_metadata({"given": given}), compression=None) as writer:
+            writer.write_table(judged.combine_chunks())  # not packed: mapped, to read single rows
+        schema = ROWS.with_metadata({"given": given})
+        with new_arrow(self.rows, schema) as writer:
+            for table in rows:
+                columns = [column.combine_chunks() for column in table.columns]
+                writer.write_batch(pa.record_batch(columns, schema))
 
-    def rows_of(self, topic: Topic) -> HashRows:
-        """Return the rows of a topic."""
+    def given(self) -> str:
+        """Return the digest that ``write`` got, or an empty string before the part is judged.
+
+        A kill, or two tasks of Spark for one part, may leave two files that do not belong together: it is not judged.
+        """
+        if not self.rows.exists():
+            return ""
+        one, other = (_given(file) for file in (self.judged, self.rows))
+        return one if one == other else ""
+
+    def rows_of(self, *topics: Topic) -> pa.Table:
+        """Return ROWS of these topics."""
         with pa.OSFile(str(self.rows)) as file:
-            return HashRows(*map(numbers, pa.ipc.open_file(file).get_batch(topic).columns))
+            reader = pa.ipc.open_file(file)
+            batches = [reader.get_batch(topic - 1).replace_schema_metadata(None) for topic in topics]
+        return pa.Table.from_batches(batches, ROWS)
+
+    def asked(self) -> Asked:
+        """Return the hashes that the judged pages ask for."""
+        return {topic: sorted_set(numbers(self.rows_of(topic)["hash"])) for topic in ASKED}
 
     def judged_pages(self) -> pa.Table:
         """Return JUDGED, mapped into memory: only used rows are read from the disk."""
@@ -232,11 +256,7 @@ class BatchRun:
     @property
     def own_parts(self) -> list[ArchivePart]:
         """The parts of this run, once its inputs are read."""
-        return [*self.group(self.files())]
-
-    def files(self) -> list[Path]:
-        """The files of pages that were read."""
-        return sorted(self.folder.glob("pages/[0-9]*.arrow"))
+        return [*self.group(sorted(self.folder.glob("pages/[0-9]*.arrow")))]
 
     def group(self, files: Iterable[Path]) -> Iterator[ArchivePart]:
         """Return files of pages, in their order, as parts.

@@ -71,7 +71,7 @@ def batch_command(arguments: argparse.Namespace, config: Config) -> int:
     options = BatchOptions(config, config.secret, fields, arguments.id, arguments.format)
     on_spark = arguments.runner == SPARK
     processes = config.workers if isinstance(config.workers, int) and config.workers else os.cpu_count() or 1
-    readers, pages = plan(memory, processes)
+    readers, pages = plan(memory, processes, processes if on_spark else 1)
     previous = BatchRun.load(Path(arguments.previous), options) if arguments.previous else None
     folder = Path(arguments.run or f"{output}.run")
     run = BatchRun(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from datetime import datetime, timezone
+from heapq import nsmallest
 
 from scrapy_neardup.ages import parse_time
 from scrapy_neardup.cli.command import JSON, STATE, command, flag, option
@@ -57,7 +58,7 @@ def forget_command(arguments: argparse.Namespace, config: Config) -> int:
             ids = {record.id for record in records}
             is_wanted = (lambda record: record.id in ids) if host is None else of_host(host)
             found = select_pages(store, is_wanted, progress)
-        urls = [record.url for id in sorted(found.ids)[:_SHOWN] if (record := store.record(id)) is not None]
+        urls = [record.url for id in nsmallest(_SHOWN, found.ids) if (record := store.record(id)) is not None]
         if not dry:
             store.forget(progress(found.ids, len(found.ids)))
     data = {"dry_run": dry, "pages": len(found.ids), **found.counts, "urls": urls, "missing": missing}

@@ -216,10 +216,12 @@ def report_rollback(store: PageStore) -> None:
 
 def _describe_snapshot(store: PageStore) -> str:
     """Return when the snapshot was taken and how many pages are unsealed; nothing if nobody changes the state."""
-    unsealed, crawls = store.pending(), ", ".join(map(to_line, store.pending().crawls))
+    unsealed = store.pending()
+    crawls = ", ".join(map(to_line, unsealed.crawls))
     if not store.is_held and not unsealed.pages:
         return ""
-    user, future = "nobody", f"Crawl {crawls} was killed or its feed was not stored: the next crawl rolls them back."
+    lost = f"Crawl {crawls or 'unknown'} was killed or its feed was not stored: the next crawl rolls them back."
+    user, future = "nobody", lost
     if store.is_held:
         user, future = crawls or "another process", "They become permanent when their feeds are stored."
     pages = f" Unsealed pages: {unsealed.pages:,}. {future}" if unsealed.pages else ""

@@ -2,8 +2,7 @@
  *
  * One translation unit: _kernels.c includes the other files in their order. Plain C99 on the limited API of Python 3.11. Texts
  * are arrays of code points, so lone surrogates and zeros are characters like others. Every size is checked before memory is
- * taken, a function releases its memory in one place, and no loop takes quadratic time.
- */
+ * taken, a function releases its memory in one place, and no loop takes quadratic time. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <math.h>

@@ -287,13 +287,12 @@ static PyObject *numbers_of(const Cut *cut, const Grams *grams, Py_ssize_t most)
         }
     }
     qsort(found, (size_t)count, sizeof *found, compare_words);
-    for (i = 0; i < count; i++) {
-        if (i && found[i] == found[i - 1])
-            continue;
-        sum += found[i];
-        if (kept++ < most)
-            at = put_half(found[i] >> 48, at);
-    }
+    for (i = 0; i < count; i++)
+        if (!i || found[i] != found[i - 1]) {
+            sum += found[i];
+            if (kept++ < most)
+                at = put_half(found[i] >> 48, at);
+        }
     PyMem_Free(found);
     put_half(sum >> 48, packed);
     return PyBytes_FromStringAndSize(packed, count ? at - packed : 0);

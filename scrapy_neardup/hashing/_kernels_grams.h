@@ -18,16 +18,17 @@ IN_CLONES static void mix_points(uint64_t *to, const Py_UCS4 *at, Py_ssize_t cou
 /* Makes the sums, and room for hashes; 0 with an error, else release the sums. */
 static int begin_grams(Grams *grams, const Py_UCS4 *at, Py_ssize_t length)
 {
-    uint64_t base = grams->base, square = base * base, *sums, *mixed;
+    uint64_t base = grams->base, sum = 0, *sums, *mixed;
     Py_ssize_t i;
     grams->length = length;
-    grams->count = 0;
     if (!(sums = grams->sums = memory_for(length, 2 * sizeof *sums)))
         return 0;
     mix_points(mixed = grams->at = sums + length + 1, at, length, grams->offset);
-    sums[0] = 0;
-    for (i = 1; i <= length; i++) /* from the last but one: a chain of half as many steps */
-        sums[i] = (i > 1 ? sums[i - 2] * square + mixed[i - 2] * base : 0) + mixed[i - 1];
+    sums[0] = mixed[length] = 0;
+    for (i = 0; i < length; i += 2) { /* two at once: half the chain. A last one too many spoils mixed[0] */
+        sums[i + 1] = sum * base + mixed[i];
+        sums[i + 2] = sum = sum * (base * base) + (mixed[i] * base + mixed[i + 1]);
+    }
     return 1;
 }
 

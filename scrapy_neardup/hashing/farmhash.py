@@ -1,4 +1,4 @@
-"""``fingerprint64`` of FarmHash: compiled, or in Python.
+"""``fingerprint64`` of FarmHash: from pyfarmhash where it has wheels, else compiled, else in Python.
 
 This is ``farmhashna::Hash64`` of FarmHash 1.1 (Pike and Alakuijala, 2014), which never changes. A row of a state takes
 0.1 µs, and 1 to 20 µs in Python.
@@ -108,5 +108,15 @@ def _join(one: int, other: int, factor: int) -> int:
     return _shift((other & _ALL ^ first) * factor & _ALL) * factor & _ALL
 
 
+def _choose() -> Callable[[bytes], int]:
+    """Return pyfarmhash's function, else the compiled one, else ours in Python."""
+    try:
+        from farmhash import fingerprint64
+    except ImportError:  # it is not installed, or another package has overwritten its module
+        return python_fingerprint if compiled.kernels is None else compiled.kernels.fingerprint64
+    found: Callable[[bytes], int] = fingerprint64
+    return found
+
+
 #: Returns the 64-bit fingerprint of bytes.
-fingerprint_bytes: Callable[[bytes], int] = compiled.kernels.fingerprint64 if compiled.kernels else python_fingerprint
+fingerprint_bytes = _choose()

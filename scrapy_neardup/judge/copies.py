@@ -37,8 +37,10 @@ def reserve(
     ``likeness``, ``match``: for the evidence. ``copied_from``: the pages that it copies.
     """
     known, page, policy = context.known, context.page, context.policy
-    if context.delivered is not None:
-        record = replace(record, since=context.delivered.age)
+    if (delivered := context.delivered) is not None:
+        # Better pages lose this mark as originals. As old as their group, they do not become copies of its first page.
+        since = delivered.original if delivered.has_led and record.is_original else delivered.age
+        record = replace(record, since=since)
     evidence = make_evidence(page, likeness, match, copy=record.original != record.id, keep=policy.keep)
     if verdict.kind is Kind.UNIQUE and evidence is not None:
         evidence = _add_near_miss(context, evidence)

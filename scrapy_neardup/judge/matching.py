@@ -48,6 +48,8 @@ class SearchResult(NamedTuple):
 _NO_CANDIDATES, _NOTHING = Candidates(frozenset(), ()), SearchResult(None, False, None)
 #: Similarity from which a page that is no copy was nearly one.
 _NEAR_MISS = 0.5
+#: Similarity from which a page comes before a better page that is less similar.
+_NEARLY_EQUAL = 0.9
 
 
 def candidates(method: Method, store: PageStore, keys: Iterable[int]) -> Candidates:
@@ -125,6 +127,7 @@ def search(
             comparison.duplicate,
             is_copy,
             comparison.likeness is Likeness.EXCERPT,
+            comparison.similarity >= _NEARLY_EQUAL,
             earlier.has_led,  # not a new version of a page that it superseded
             comparison.similarity,
             comparison.containment,

@@ -228,9 +228,9 @@ class LevelDB(FileEngine):
 
 # Tables never change, so hard links will do. Logs and the manifest only grow, so a copy is a state of an earlier
 # moment. A log goes once the manifest names its table. So if the manifest is equal before and after copying, the copy
-# is the database at one write in between; LevelDB drops an incomplete last write, as after a kill. LevelDB numbers its
-# new files above all logs. So a table above a log may be unfinished, and LevelDB may write to its name in the copy: it
-# is no link.
+# is the database at one write in between; LevelDB drops an incomplete last write, as after a kill. A table above a log
+# may be unfinished, so it is no link. LevelDB must never write to a link: it numbers new files above those of its
+# manifest, which may have lost its end, and above each log that it has read. So the copy begins with an empty log.
 
 _MOVING = "its file CURRENT, or the manifest that it names, is missing or changing"
 
@@ -246,6 +246,8 @@ def _copy_at_one_moment(files: Path, copy: Path) -> None:
         (copy / name).write_bytes(packed)
         numbered = sorted((int(file.stem), file) for file in files.iterdir() if file.stem.isdecimal())
         first_log = next((number for number, file in numbered if file.suffix == ".log"), 0)
+        if first_log:
+            (copy / f"{first_log - 1:06}.log").touch()
         for number, file in numbered:
             if file.suffix == ".log" or (file.suffix in _TABLES and number > first_log):
                 with suppress(FileNotFoundError):  # it was merged into others; if not, LevelDB misses it

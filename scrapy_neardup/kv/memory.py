@@ -140,7 +140,7 @@ _MOST = 200_000
 class Temporary(Transaction):
     """A throw-away store: buffered in memory, overflow in a LevelDB in a folder, which the caller removes.
 
-    ``size`` first writes the buffer, to measure it; so does ``compact``.
+    ``size`` first writes the buffer, to measure it.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -211,7 +211,9 @@ class _Merger:
             return
         last_seen = store.last_seen(known.url)
         seen, record = max(entry.seen, last_seen), self._place(theirs)
-        if not is_renewed(known, last_seen, entry):
+        # The first page of its group, which is gone there, may have been an earlier version of it; ours has that id.
+        is_own_copy = record.original == record.id and theirs.original != theirs.id
+        if not is_renewed(known, last_seen, entry) or is_own_copy:
             is_older = theirs.is_delivered and known.is_delivered and theirs.age < known.age
             if seen > last_seen or is_older:
                 store.touch(known, seen, renewed=_aged(known, theirs, known))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -199,24 +200,30 @@ class PageSelection:
     ``copies_of_them``, ``other_copies`` and ``unjudged``.
     """
 
-    ids: list[int]
+    ids: array[int]
     counts: dict[str, int]
 
 
 def select_pages(store: PageStore, is_wanted: Callable[[Record], bool], watch: Watch = unwatched) -> PageSelection:
-    """Select pages, and the copies of originals among them. Reads all records twice."""
-    wanted = {record.id for record in watch(store.records(), store.pages) if is_wanted(record)}
-    sorts: dict[str, list[int]] = {name: [] for name in ("originals", "copies_of_them", "other_copies", "unjudged")}
+    """Select pages, and the copies of originals among them. Reads all records twice, with 24 bytes a selected page."""
+    wanted = array("Q", (record.id for record in watch(store.records(), store.pages) if is_wanted(record)))
+    sorts = {name: array("Q") for name in ("originals", "copies_of_them", "other_copies", "unjudged")}
     for record in store.records() if wanted else ():
         if record.original != record.id:
-            if record.original in wanted:
+            if _has(wanted, record.original):
                 sorts["copies_of_them"].append(record.id)
-            elif record.id in wanted:
+            elif _has(wanted, record.id):
                 sorts["other_copies"].append(record.id)
-        elif record.id in wanted:
+        elif _has(wanted, record.id):
             sorts["unjudged" if record.is_unjudged else "originals"].append(record.id)
-    order = ("copies_of_them", "other_copies", "originals", "unjudged")
-    return PageSelection([id for name in order for id in sorts[name]], {name: len(ids) for name, ids in sorts.items()})
+    ids = sum((sorts[name] for name in ("copies_of_them", "other_copies", "originals", "unjudged")), array("Q"))
+    return PageSelection(ids, {name: len(found) for name, found in sorts.items()})
+
+
+def _has(ids: array[int], id: int) -> bool:
+    """Whether an id is among these sorted ones."""
+    at = bisect_left(ids, id)
+    return at < len(ids) and ids[at] == id
 
 
 def select_unseen(store: PageStore, before: float, watch: Watch = unwatched) -> PageSelection:
@@ -224,14 +231,19 @@ def select_unseen(store: PageStore, before: float, watch: Watch = unwatched) -> 
 
     A copy counts as a sight of its original: the next copy needs it, and no copy outlives it.
     """
+    old, recent = array("Q"), array("Q")
+    for _, packed in store.rows(b"u"):
+        id, seen = unpack_seen(packed)
+        (old if seen < before else recent).append(id)
+    for ids in (old, recent):
+        column(ids).sort()
 
-    seen = dict(unpack_seen(packed) for _, packed in store.rows(b"u"))
+    def is_unseen(record: Record) -> bool:  # its URL row may be gone
+        return not _has(recent, record.id) and (record.first_seen < before or _has(old, record.id))
 
-    def is_unseen(record: Record) -> bool:
-        return seen.get(record.id, record.first_seen) < before  # its URL row may be gone
-
-    copied = {one.original for one in store.records() if one.original != one.id and not is_unseen(one)}
-    return select_pages(store, lambda record: record.id not in copied and is_unseen(record), watch)
+    copied = array("Q", (one.original for one in store.records() if one.original != one.id and not is_unseen(one)))
+    column(copied).sort()
+    return select_pages(store, lambda record: not _has(copied, record.id) and is_unseen(record), watch)
 
 
 def of_host(host: str) -> Callable[[Record], bool]:

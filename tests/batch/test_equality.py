@@ -177,11 +177,13 @@ def test_the_parts_leave_the_records_and_counts_of_one_sequence(case: str, tmp_p
     left = {topic: Counter[int]() for topic in (Topic.COUNT, Topic.BITS, Topic.FORM)}
     for part in run.parts:
         for topic, found in left.items():
-            for number, value, _ in zip(*(one.tolist() for one in part.rows_of(topic)), strict=True):
+            for row in part.rows_of(topic).to_pylist():
+                number, value = row["hash"] % 2**64, row["value"]
                 found[number] = found[number] | value if topic is Topic.BITS else found[number] + value
-    for topic, table in (Topic.COUNT, exact.numbers), (Topic.BITS, exact.bits):
-        assert left[topic] == dict(zip(*(one.tolist() for one in table.added(np.subtract)), strict=True))
-    assert left[Topic.FORM] == +Counter(exact.forms)
+    (numbers, counts, _), (sentences, bits, _) = exact.numbers.added(), exact.bits.added()
+    assert +left[Topic.COUNT] == +Counter(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
+    assert +left[Topic.BITS] == +Counter(dict(zip(sentences.tolist(), bits.tolist(), strict=True)))
+    assert +left[Topic.FORM] == +Counter(exact.forms)
     assert all(left.values())
 
 

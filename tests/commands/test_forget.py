@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -12,8 +13,10 @@ import pytest
 from scrapy_neardup.ages import parse_time
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.maintenance.scan import select_unseen
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.layout import url_key
+from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from tests.build import (
@@ -154,6 +157,18 @@ def test_a_page_whose_original_or_url_row_is_gone_has_an_age_too(sqlite: str, fo
         store.add(replace(old, original=old.id))
         store.kv.write(Changes(deletes={url_key(old.url, store.hashes)}), sync=True)
     assert set(forget("--before", "5d", state=sqlite)["urls"]) == {EDITED, old.url}
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_page_stays_while_it_or_a_copy_of_it_was_seen_since(seed: int) -> None:
+    chance, store = random.Random(seed), memory_state({})
+    originals, seen = chance.sample(range(1, 40), 15), {id: chance.randrange(40, 60) for id in range(1, 40)}
+    copied = {id: id if id in originals else chance.choice(originals) for id in seen}
+    for id, second in seen.items():
+        store.add(Record(id * 10**9, str(id), copied[id] * 10**9), seen=second)
+    kept = {id for id, second in seen.items() if second >= 50}
+    kept |= {copied[id] for id in kept}
+    assert sorted(select_unseen(store, 50).ids) == [id * 10**9 for id in seen if id not in kept]
 
 
 def test_times_and_ages() -> None:

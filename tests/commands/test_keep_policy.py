@@ -74,7 +74,9 @@ def test_the_best_page_is_the_original_of_its_group_in_all_commands(run: Invoke)
     assert hosts() == ["paper"]
     run("dedup", feed(BLOG, WIRE, PAPER, TIMES, OTHER), *given, **BEST)
     assert hosts() == ["times", "other"], "it is better than the one that the first run wrote"
-    [page] = run("explain", BLOG["url"], "--store", store, "--json").data["pages"]
+    urls = [one["url"] for one in (BLOG, WIRE, PAPER, TIMES)]
+    page, *others = run("explain", *urls, "--store", store, "--json").data["pages"]
+    assert [one["superseded"] for one in (page, *others)] == [False, True, True, False]
     assert (page["original"]["url"], page["group_size"]) == (TIMES["url"], 4)
     assert [one["url"] for one in page["group"] if one["kind"] is None] == [WIRE["url"]]
     [shown] = run("report", "--store", store, "--json").data["groups"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from hashlib import blake2b, md5
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.hashing import HASH_NAME, farmhash, fingerprint64, mix64, projections
+from scrapy_neardup.hashing import HASH_NAME, compiled, farmhash, fingerprint64, mix64, projections
 from scrapy_neardup.hashing.classic import CLASSIC, classic_hash
 from scrapy_neardup.hashing.farmhash import python_fingerprint
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
@@ -52,9 +53,15 @@ def make_strings(count: int) -> Iterator[bytes]:
     return (random.randbytes(at if at <= 300 else random.randrange(5000)) for at in range(count))
 
 
-def test_module_and_python_have_one_fingerprint() -> None:
+def test_library_module_and_python_have_one_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
     for data in make_strings(1000):
-        assert farmhash.fingerprint_bytes(data) == python_fingerprint(data), data.hex()
+        expected = python_fingerprint(data)
+        assert farmhash.fingerprint_bytes(data) == expected, data.hex()
+        assert compiled.kernels is None or compiled.kernels.fingerprint64(data) == expected, data.hex()
+    monkeypatch.setitem(sys.modules, "farmhash", None)
+    assert farmhash._choose() == (compiled.kernels.fingerprint64 if compiled.kernels else python_fingerprint)
+    monkeypatch.setattr(compiled, "kernels", None)
+    assert farmhash._choose() is python_fingerprint
 
 
 def test_minima_of_a_long_text_are_made_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -314,14 +314,15 @@ class State(Pages[Known]):
 
     def copied(self, url: str, text: Text, policy: Policy) -> frozenset[tuple[int, bool]]:
         """The originals that the page is most like, if that makes it a copy."""
-        copies, best, known = _copies(text, policy), (False, False, False, 0.0, 0.0), self.find(url)
+        copies, best, known = _copies(text, policy), (False, False, False, False, 0.0, 0.0), self.find(url)
         found: set[tuple[int, bool]] = set()
         for earlier in self.candidates(url):
             if not copies(earlier):
                 continue
             comparison = compared(text, earlier.text)
             older = known is not None and known.is_delivered and _is_older(earlier, known)
-            rank = older, comparison.duplicate, earlier.leads, comparison.similarity, comparison.containment
+            alike = comparison.similarity
+            rank = older, comparison.duplicate, alike >= 0.9, earlier.leads, alike, comparison.containment
             if rank > best:
                 found, best = set(), rank
             if rank == best:

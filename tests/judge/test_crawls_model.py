@@ -318,7 +318,7 @@ class Crawls(RuleBasedStateMachine):
     def comes(self, at: int, known: Known) -> None:
         before = self.model.find(known.url)
         if before is not None and before.is_delivered:
-            known = replace(known, since=before.age)
+            known = replace(known, since=before.original if before.leads and known.is_original else before.age)
         self.model.coming[known.url] = OnItsWay(known, at, self.model.newest.get(known.url, 0))
 
     def wait(self, page: tuple[int, str, Text], by: str) -> None:

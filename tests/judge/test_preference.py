@@ -49,6 +49,11 @@ def with_spam(sentences: int) -> Page:
         # Much longer: of one publisher it is better, of another one both stay.
         ((of_host("m", 12), of_host("www", 40)), "unique better"),
         ((of_length("a", 12), of_length("b", 40)), "unique unique"),
+        # The other one's copies are dropped, though a better page leads the first group.
+        (
+            [of_length(name, many) for name, many in zip("abcd", (25, 29, 35, 35), strict=True)],
+            "unique better unique duplicate",
+        ),
         # Each must be longer than the page that leads by then.
         (
             [of_host(name, many) for name, many in zip("abcde", (25, 30, 31, 34, 34), strict=True)],

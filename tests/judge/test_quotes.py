@@ -46,9 +46,9 @@ def mails() -> list[str]:
 
 
 def forum(kind: str) -> list[str]:
-    """The same thread as pages, one for each post."""
+    """The same thread as pages, one for each post; ``pre``: in the archive of a mailing list."""
     thread = [_paragraphs(OPENING)]
-    for number, reply in enumerate(REPLIES):
+    for number, reply in enumerate(REPLIES if kind != "pre" else ()):
         said = f"Ada Byron wrote on {number + 4} March 2024 at 10:0{number}:"
         quote = {
             "mail": f"<div class='gmail_quote'><p>{said}</p><blockquote>{thread[-1]}</blockquote></div>",
@@ -60,6 +60,7 @@ def forum(kind: str) -> list[str]:
             "xenforo": f"<blockquote class='bbCodeBlock bbCodeBlock--quote'>{thread[-1]}</blockquote>",
         }[kind]
         thread.append(quote + _paragraphs(reply))
+    thread = [f"<pre>{escape(one)}</pre>" for one in mails()] if kind == "pre" else thread
     return [
         f"<html><head><title>Slipway closed</title></head><body><h1>Slipway closed</h1>{one}</body>" for one in thread
     ]
@@ -98,7 +99,7 @@ def test_a_thread_of_mails_is_kept_whole_and_each_once(*, newest_first: bool) ->
     assert are_kept_once(posts(texts), posts(texts, "mirror"))
 
 
-@pytest.mark.parametrize("kind", ["mail", "cite", "phpbb", "discuz", "vbulletin", "xenforo"])
+@pytest.mark.parametrize("kind", ["mail", "cite", "phpbb", "discuz", "vbulletin", "xenforo", "pre"])
 def test_a_thread_of_pages_is_kept_whole_and_each_once(kind: str) -> None:
     thread, again = (html_posts(forum(kind), site) for site in ("forum", "mirror"))
     for page, own in zip(thread, [OPENING, *REPLIES], strict=True):

@@ -122,7 +122,7 @@ def test_an_unforeseen_error_costs_one_record_and_a_failed_state_ends_the_work(
 ) -> None:
     error: Exception = ZeroDivisionError()
 
-    def fail(page: Page, **_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise error
 
     batch = batch_on(detector)
@@ -130,7 +130,9 @@ def test_an_unforeseen_error_costs_one_record_and_a_failed_state_ends_the_work(
         patched.setattr(detector, "judge_now", fail)
         assert headlines(batch, entry(id="a", text=TEXT)) == ["unjudged (method_failed)"]
         assert "feed.jsonl" in caplog.text
+    with monkeypatch.context() as patched:
         error = StoreError("The disk is full.")
+        patched.setattr(detector.store.kv, "write", fail)
         with pytest.raises(StoreError, match="disk is full"):
             batch.judge(entry(id="a", text=TEXT))
     assert headlines(batch, entry(id="b", text=TEXT)) == ["unique"]

@@ -162,7 +162,8 @@ their copies are known once the better page is rolled back
 a delivered page that becomes a copy of an older text is a duplicate of the better page
     policy times paper; WIRE unique; THIRD unique; TIMES better wire; THIRD=BLOG duplicate times
 updates of a better page that is superseded itself pass, too
-    policy times paper; WIRE unique; PAPER better wire; TIMES better paper; PAPER+ updated; LATE duplicate times
+    policy times paper; WIRE unique; PAPER better wire; TIMES better paper; PAPER+ updated; PAPER++ updated;
+    LATE duplicate times
 the better page that becomes another article leaves its place to the first
     policy times paper; WIRE unique; TIMES better wire; TIMES=THIRD updated; LATE duplicate wire
 a copy that was dropped for the better page leads once that is forgotten

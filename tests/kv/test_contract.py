@@ -101,6 +101,23 @@ def test_a_scan_may_begin_anywhere(kv: KeyValueStore) -> None:
     assert kv.count(b"r") == 9
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+def test_rows_may_change_during_a_scan_and_those_that_stay_come_once(kv: KeyValueStore, reverse: bool) -> None:
+    draw = random.Random(11)
+    for many in (20, 90):
+        keys = [b"x%04d" % number for number in range(2 * many)]
+        kv.write(Changes(dict.fromkeys(keys[::2], b"before"), {*keys[1::2]}), sync=False)
+        left, found = {*keys[::2]}, list[bytes]()
+        for key, value in kv.scan(b"x", reverse=reverse):
+            assert value in (b"before", b"later")
+            found.append(key)
+            gone, new = draw.sample(keys, 2)
+            kv.write(Changes({new: b"later"}, {gone} - {new}), sync=False)
+            left -= {gone, new}
+        assert found == sorted({*found}, reverse=reverse)
+        assert left <= {*found}
+
+
 @pytest.mark.parametrize("kind", ["leveldb", "sqlite"])
 def test_a_snapshot_has_the_rows_of_its_moment_and_takes_none(kind: str, tmp_path: Path) -> None:
     if kind == "leveldb":

@@ -18,7 +18,7 @@ import pytest
 from filelock import FileLock
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
-from scrapy_neardup.kv import checked, sqlite
+from scrapy_neardup.kv import checked, leveldb, sqlite
 from scrapy_neardup.kv.base import Moving
 from scrapy_neardup.kv.checked import CheckedStore
 from scrapy_neardup.kv.lock import ScratchDirectory
@@ -29,6 +29,7 @@ from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import STORES
 from tests.build import FILE_ENGINES
 from tests.faults import tally_problems
+from tests.state.test_contract import copy_as_killed
 
 ROOT = Path(__file__).parents[2]
 KINDS = [scheme for scheme, kind in STORES.items() if kind.is_persistent]
@@ -338,6 +339,27 @@ def test_a_table_that_is_being_written_gets_no_second_name(tmp_path: Path) -> No
             assert look.pages == 50
             assert {path.stat().st_nlink for path in written[4:]} == {1}  # the log has the number 3
         assert {path.read_bytes() for path in written} == {b"half a table"}
+
+
+def test_a_manifest_that_was_cut_lets_no_look_write_to_the_tables_of_the_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LevelDB numbers the new files of the copy above those that the manifest names: they must not be links."""
+    pytest.importorskip("plyvel")
+    monkeypatch.setattr(leveldb, "_WRITES", 2**16)
+    (tmp_path / "here").mkdir()
+    with at_work(STORES["leveldb"].url(str(tmp_path.resolve() / "here" / "state"))) as store:
+        for number in range(200):
+            store.add(Record(number + 1, f"http://a.example/{number}", number + 1, 1.0, (), os.urandom(1500)))
+        copy_as_killed(tmp_path / "here", tmp_path / "killed")
+    [manifest] = (tmp_path / "killed" / "state" / "db").glob("MANIFEST-*")
+    packed = manifest.read_bytes()
+    for end in range(50, len(packed), 40):
+        manifest.write_bytes(packed[:end])
+        before = files(tmp_path / "killed")
+        with pytest.raises(StoreError):
+            open_snapshot(STORES["leveldb"].url(str(tmp_path.resolve() / "killed" / "state")))
+        assert files(tmp_path / "killed") == before, end
 
 
 def looks(url: str, seconds: float) -> tuple[int, int]:

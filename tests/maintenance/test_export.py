@@ -13,6 +13,7 @@ from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manu
 from scrapy_neardup.judge.recipes import decide
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
+from scrapy_neardup.maintenance import copying
 from scrapy_neardup.maintenance.copying import copy_state, export
 from scrapy_neardup.maintenance.merge import merge, take_verdicts
 from scrapy_neardup.maintenance.source import OpenState, PageEntry
@@ -53,9 +54,11 @@ def whole_state() -> PageStore:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_copy_has_every_row_and_the_secret(tmp_path: Path, kind: str) -> None:
-    store, place = whole_state(), str(tmp_path / "copy")
+def test_a_copy_has_every_row_and_the_secret(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, place, synced = whole_state(), str(tmp_path / "copy"), []
+    monkeypatch.setattr(copying, "sync_directory", lambda path: synced.append((path, Path(place).exists())))
     assert export(store, (FILE_ENGINES[kind], place)) == len(PAGES)
+    assert synced == [(tmp_path, True)], "its name outlives a loss of power"
     assert FILE_ENGINES[kind].witness_of(place).exists(), "it comes along"
     with closing(open_at(FILE_ENGINES[kind], place, RECIPE)) as copy:
         assert rows(copy) == rows(store)

@@ -185,6 +185,17 @@ def test_which_of_two_versions_stays() -> None:
         check(ours)
 
 
+@pytest.mark.parametrize("known", [unjudged(5, "a", 1), copy(5, "a", 4, 1)])
+def test_a_dropped_copy_of_its_own_earlier_version_becomes_no_original(known: PageEntry) -> None:
+    ours, theirs = state([known]), state([copy(9, "a", 5, 8)])  # the group's first page, 5, is gone there
+    check(theirs)
+    before = record(ours, "a")
+    merged(ours, theirs)
+    assert record(ours, "a") == before
+    assert ours.last_seen("a") == 8
+    check(ours)
+
+
 def test_a_copy_of_what_is_a_copy_here_goes_to_its_original_and_is_no_variant() -> None:
     ours = state([own(4, "a"), copy(5, "b", 4, 9)])
     theirs = state([own(2, "b", 1), copy(3, "c", 2, 5, 7)])

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -252,6 +253,14 @@ def test_a_migration_that_is_interrupted_leaves_nothing(
             run("migrate", "--store", state, **MINHASH)
     assert beside(state) == files
     assert told(migrate(state, **MINHASH)[1], **MINHASH) == before
+
+
+def test_a_migration_that_misses_a_page_leaves_nothing(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    files, real = beside(sqlite), OpenState.pages
+    monkeypatch.setattr(OpenState, "pages", lambda self: islice(real(self), 1, None))
+    with pytest.raises(StoreError, match=r"Only 7 of 8 pages were converted"):
+        run("migrate", "--store", sqlite, **MINHASH)
+    assert beside(sqlite) == files
 
 
 def test_a_state_that_a_crawl_began_meanwhile_is_not_replaced(

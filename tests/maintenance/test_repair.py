@@ -427,6 +427,7 @@ def test_all_readable_rows_are_found_once(bad: set[int], gaps: int, monkeypatch:
         [(b"u1", b""), (b"u3", b""), (b"u2", b"")],
         [(b"u1", b""), (b"u1", b"")],
         [(b"u1", b""), (b"k1", b"")],
+        [(b"u1", b""), (b"v1", b"")],
         [(b"u1", b""), ("u2", b"")],
         [(b"u1", b""), (b"u2", None)],
     ],

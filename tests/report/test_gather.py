@@ -86,6 +86,20 @@ def test_every_number_of_a_small_state() -> None:
     assert (found.kind, found.copy, found.similarity, found.containment) == ("near", True, 0.8, 0.9)
 
 
+def test_sites_with_most_copies_come_first_and_better_pages_are_beside_the_first_one() -> None:
+    state = State()
+    first = state.add("https://a.example/")
+    for n, site in enumerate("bccddd"):
+        state.copy(f"https://{site}.example/{n}", first)
+    for site in "ef":
+        state.store.add(Record(state.store.new_id(), f"https://{site}.example/", first, 0.9, (first,)))
+    report = gather(state.store)
+    assert [(on, many) for on, _, many in report.flows] == [
+        (f"{site}.example", many) for site, many in zip("dcbef", (3, 2, 1, 1, 1), strict=True)
+    ]
+    assert [one.original and one.original.url for one in report.copies[:2]] == ["https://a.example/"] * 2
+
+
 def test_lists_are_bounded() -> None:
     report = gather(large(), rows=7)
     assert (len(report.groups), report.totals.groups) == (GROUPS, 121)

@@ -11,10 +11,12 @@ import pytest
 
 from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.memory import SortedRows
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import FRONTIER, Bounds
+from scrapy_neardup.state.opening import close_store, memory_state, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.postings import pairs
 from scrapy_neardup.state.record import Record
@@ -272,6 +274,41 @@ def test_what_was_deleted_at_the_beginning_is_not_passed_again(lasting: Place, c
     store.expire(Bounds(5 * HOUR, 10))
     assert lows
     assert all(low >= oldest for low in lows if low != layout.last_id(layout.QUEUE))
+
+
+@pytest.mark.parametrize("is_dry", [True, False])
+def test_expiry_in_memory_does_not_pass_again_what_is_gone(
+    is_dry: bool, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dry run hides the rows of its snapshot. Half of the pages were seen again, so they have rows in the queue."""
+    passed = [0]
+
+    def has(rows: SortedRows[bytes], key: object) -> bool:
+        passed[0] += 1
+        return dict.__contains__(rows, key)
+
+    monkeypatch.setattr(SortedRows, "__contains__", has)
+    costs = []
+    for many in (100, 400):
+        place, clock.last = f"sqlite://{tmp_path}/{many}", 0
+        store = clock.govern(open_store(place, {}) if is_dry else memory_state({}))
+        pages = [Record(id, url(id), id, 1.0, (id % 2**40,)) for id in (store.new_id() for _ in range(many))]
+        for page in pages:
+            store.add(page)
+        if is_dry:
+            close_store(store)
+            store = clock.govern(open_store(place, {}, dry_run=True))
+        clock.now += 48 * HOUR
+        for page in pages[::2]:
+            store.touch(page)
+        passed[0] = 0
+        assert steps(store, DAY, many) == many // 2
+        clock.now += 48 * HOUR
+        assert steps(store, DAY, many) == many // 2
+        costs.append(passed[0])
+        assert known(store) == []
+        close_store(store)
+    assert costs[1] < 6 * costs[0], costs
 
 
 def test_a_clock_that_was_ahead_for_a_while_keeps_no_page_for_ever(store: PageStore, clock: Clock) -> None:
