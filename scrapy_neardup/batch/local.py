@@ -30,8 +30,11 @@ from scrapy_neardup.batch.rows import Asked, answer_on, distinct, is_among, make
 from scrapy_neardup.batch.runs import ArchivePart, BatchOptions, BatchRun, count_pages
 from scrapy_neardup.errors import NearDupError
 
-#: How readers start. A fork need not import anything; other systems have none, or an unsafe one.
-_CONTEXT = get_context("fork" if sys.platform == "linux" else "spawn")
+#: How readers start. A fork of this process, which has threads, could wait for ever. So a server is forked, which has
+#: imported all, and reads nothing.
+_CONTEXT = get_context("forkserver" if sys.platform == "linux" else "spawn")
+if sys.platform == "linux":
+    _CONTEXT.set_forkserver_preload([__name__, "scrapy.cmdline"])  # readers import the program of the command, too
 #: Bytes that a process takes, and bytes for each page of a part that it judges.
 _PROCESS, _PAGE = 200_000_000, 7_000
 #: Pages of a part, at least.

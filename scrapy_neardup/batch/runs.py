@@ -105,6 +105,12 @@ class BatchOptions:
         return plain
 
 
+def _given(file: Path) -> str:
+    with pa.memory_map(str(file)) as opened:
+        found: bytes = pa.ipc.open_file(opened).schema.metadata[b"given"]
+        return found.decode()
+
+
 @dataclass(frozen=True, slots=True)
 class ArchivePart:
     """A part: its number, the rank of its first page, the files with its pages, and the files that judging writes."""
@@ -125,10 +131,9 @@ class ArchivePart:
                 yield from map(reader.get_batch, range(reader.num_record_batches))
 
     def write(self, given: str, rows: Iterable[pa.Table], judged: pa.Table) -> None:
-        """Write ROWS of each topic, and JUDGED. ``given``: the digest of all answers by which the pages were judged."""
-        self.rows.unlink(missing_ok=True)  # a kill between the files must not leave two that do not belong together
-        with new_arrow(self.judged, JUDGED, compression=None) as writer:  # mapped, to read single rows
-            writer.write_table(judged.combine_chunks())
+        """Write JUDGED, and ROWS of each topic. ``given``: the digest of all answers by which the pages were judged."""
+        with new_arrow(self.judged, JUDGED.with_metadata({"given": given}), compression=None) as writer:
+            writer.write_table(judged.combine_chunks())  # not packed: mapped, to read single rows
         schema = ROWS.with_metadata({"given": given})
         with new_arrow(self.rows, schema) as writer:
             for table in rows:
@@ -136,12 +141,14 @@ class ArchivePart:
                 writer.write_batch(pa.record_batch(columns, schema))
 
     def given(self) -> str:
-        """Return the digest that ``write`` got, or an empty string before the part is judged."""
+        """Return the digest that ``write`` got, or an empty string before the part is judged.
+
+        A kill, or two tasks of Spark for one part, may leave two files that do not belong together: it is not judged.
+        """
         if not self.rows.exists():
             return ""
-        with pa.memory_map(str(self.rows)) as file:
-            found: bytes = pa.ipc.open_file(file).schema.metadata[b"given"]
-            return found.decode()
+        one, other = (_given(file) for file in (self.judged, self.rows))
+        return one if one == other else ""
 
     def rows_of(self, *topics: Topic) -> pa.Table:
         """Return ROWS of these topics."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Iterable
+from contextlib import suppress
 from typing import Any
 
 import redis
@@ -20,8 +21,8 @@ _LOOK = 1.0
 class AsyncLink:
     """Sends programs by its own connection, without waiting for the answers to earlier ones.
 
-    If the connection breaks, it sends those without an answer again. A program that the server asks for once more, or
-    has no memory for, goes behind later ones.
+    If the connection breaks, it sends those without an answer again. A program that the server asks for once more goes
+    behind later ones. One that it has no memory for is sent again after a pause, and holds up no other.
     """
 
     def __init__(self, link: Link) -> None:
@@ -30,6 +31,8 @@ class AsyncLink:
         self._unsent: deque[tuple[Program, asyncio.Future[Answer]]] = deque()
         #: Programs that were sent, and have no answer yet.
         self._sent: deque[tuple[Program, asyncio.Future[Answer]]] = deque()
+        #: Programs that the server had no memory for.
+        self._refused: list[tuple[Program, asyncio.Future[Answer]]] = []
         self._has_unsent = asyncio.Event()
         self._worker: asyncio.Task[None] | None = None
         #: Connections in a row that failed before an answer.
@@ -69,7 +72,8 @@ class AsyncLink:
         try:
             await self._exchange()
         except (redis.RedisError, OSError) as error:
-            self._unsent.extendleft(reversed(self._sent))
+            self._unsent.extendleft(reversed([*self._refused, *self._sent]))
+            self._refused.clear()
             self._sent.clear()
             if not self._unsent:
                 self._link.breaks += 1  # no program is lost, but the next connection may lead to another server
@@ -83,9 +87,10 @@ class AsyncLink:
 
     def _fail(self, error: Exception) -> None:
         """Raise an error for each program without an answer."""
-        for _, answer in (*self._sent, *self._unsent):
+        for _, answer in (*self._refused, *self._sent, *self._unsent):
             if not answer.done():
                 answer.set_exception(error)
+        self._refused.clear()
         self._sent.clear()
         self._unsent.clear()
         self._has_unsent.clear()
@@ -115,7 +120,8 @@ class AsyncLink:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await connection.disconnect(nowait=True)
+            with suppress(redis.TimeoutError):  # at the end it waits a little for a server with TLS to say goodbye
+                await connection.disconnect(nowait=not self._is_closed)
 
     async def _locate(self) -> Any:
         return None if self._link.locator is None else await asyncio.to_thread(self._link.locate)
@@ -132,32 +138,41 @@ class AsyncLink:
             await connection.send_packed_command(commands, check_health=False)
 
     async def _receive(self, connection: Any) -> None:
+        refusal: Exception | None = None
         while True:
             found: Answer | Exception
             try:
-                found = await connection.read_response(disable_decoding=True)
+                found = await connection.read_response(disable_decoding=True, disconnect_on_error=False)
             except redis.ResponseError as error:
                 found = error
             program, future = self._sent[0]
             try:
                 answer = self._link.read_answer(program, found)
-            except redis.exceptions.OutOfMemoryError:  # others may need none, so it goes behind them
+            except redis.exceptions.OutOfMemoryError as error:  # others may need none
                 self._sent.popleft()
                 if not future.done():  # else its page may have been removed
-                    self._sent.append((program, future))
-                raise
-            self._sent.popleft()
+                    self._refused.append((program, future))
+                    refusal = error
+            else:
+                self._sent.popleft()
+                self._take(program, future, answer)
+            if self._refused and not self._sent:
+                assert refusal is not None
+                raise refusal
+
+    def _take(self, program: Program, future: asyncio.Future[Answer], answer: Answer | Exception | None) -> None:
+        if not self._refused:  # else the server is not well, although it answers some
             self._failures = 0
             self._link.note_outage("")
-            if future.done():  # its caller was cancelled
-                continue
-            if answer is None:  # it must be sent again
-                self._unsent.append((program, future))
-                self._has_unsent.set()
-            elif isinstance(answer, Exception):
-                future.set_exception(answer)
-            else:
-                future.set_result(answer)
+        if future.done():  # its caller was cancelled
+            return
+        if answer is None:  # it must be sent again
+            self._unsent.append((program, future))
+            self._has_unsent.set()
+        elif isinstance(answer, Exception):
+            future.set_exception(answer)
+        else:
+            future.set_result(answer)
 
 
 async def _connect(connection: Any) -> None:

@@ -203,8 +203,8 @@ class Program:
 
 
 #: Answers ``{1, …}``, or ``{0, condition}`` if a condition does not hold, or ``{2, levels}`` if more levels are in use
-#: than the program knows. The arguments are the number of levels and the operations: number of keys
-#: and name, arguments.
+#: than the program knows. The arguments are the number of levels and the operations: the number of keys with the name,
+#: and its arguments.
 _SCRIPT = b"""\
 local call, sub, byte = redis.call, string.sub, string.byte
 local DIRECTORY, HIGHEST, COUNTER = KEYS[1], KEYS[2], KEYS[3]
@@ -249,7 +249,6 @@ local function put(key, field, value)
   if letter == 'r' then call('INCR', COUNTER) end
   if letter ~= 'u' and call('HLEN', key) == 1 then call('ZADD', DIRECTORY, 0, name) end
 end
-local function key_at(keys, n) return sub(keys, 5 * n + 1, 5 * n + 5) end
 local function key_at(keys, n) return sub(keys, 5 * n + 1, 5 * n + 5) end
 -- Members of the sorted set that begin with a head, newest first.
 local BEYOND = string.rep('\\255', 16)

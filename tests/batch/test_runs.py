@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from scrapy_neardup.batch.local import plan
+from scrapy_neardup.batch.local import judge_if_new, plan
 from scrapy_neardup.batch.pages import malformed_records
 from scrapy_neardup.batch.results import export_state, write_kept, write_verdicts
+from scrapy_neardup.batch.rows import Topic, make_rows
 from scrapy_neardup.batch.runs import BatchRun
 from scrapy_neardup.deduplicator import Deduplicator
 from scrapy_neardup.errors import NearDupError
@@ -50,6 +53,20 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, name: str) -> None:
     InlineRunner(whole, ends=1).run()  # a complete run does nothing more
 
 
+def test_a_part_whose_files_do_not_belong_together_is_judged_again(tmp_path: Path, name: str) -> None:
+    run, other = (make_run(tmp_path / folder, [name], 7) for folder in ("run", "other"))
+    for one in (run, other):
+        InlineRunner(one).run()
+    for part in other.parts[1:]:
+        judge_if_new(OPTIONS, part, make_rows(Topic.KEY, part.number, np.zeros(0, np.int64)), [])
+    assert verdicts_of(run) != verdicts_of(other)
+    for part, lonely in zip(run.parts, other.parts, strict=True):
+        shutil.copy(lonely.judged, part.judged)
+    (run.folder / "complete").unlink()
+    InlineRunner(run).run()
+    assert verdicts_of(run) == judge_in_order([name])
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="it looks for the processes in /proc")
 def test_readers_end_with_a_killed_run(tmp_path: Path) -> None:
@@ -57,11 +74,18 @@ def test_readers_end_with_a_killed_run(tmp_path: Path) -> None:
     program = "import sys; from tests.batch import LocalRunner, Path, make_run; folder = Path(sys.argv[1])\n"
     program += "LocalRunner(make_run(folder / 'run', [str(folder / 'pages.jsonl')], 60), 2).run()"
     with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)]) as run:
-        children = Path(f"/proc/{run.pid}/task/{run.pid}/children")
-        wait_until(lambda: len(children.read_text().split()) == 2)
-        readers = [Path(f"/proc/{reader}/cmdline") for reader in children.read_text().split()]
+        wait_until(lambda: [*niceness(run.pid).values()].count(os.nice(0) + 5) == 2)
+        started = [Path(f"/proc/{process}/cmdline") for process in niceness(run.pid)]
         run.kill()
-    wait_until(lambda: not any(one.exists() and one.read_bytes() for one in readers))
+    wait_until(lambda: not any(one.exists() and one.read_bytes() for one in started))
+
+
+def niceness(process: int) -> dict[int, int]:
+    """The niceness of all processes that a process started, and that these started."""
+    found = dict[int, int]()
+    for child in Path(f"/proc/{process}/task/{process}/children").read_text().split():
+        found |= {int(child): os.getpriority(os.PRIO_PROCESS, int(child)), **niceness(int(child))}
+    return found
 
 
 def test_three_runs_in_a_row_equal_one(tmp_path: Path, name: str) -> None:

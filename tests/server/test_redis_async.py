@@ -93,8 +93,10 @@ async def test_each_program_has_its_own_answer_though_others_fail_or_are_cancell
 async def test_programs_that_the_server_refuses_for_now_hold_up_no_others(
     sender: Sender, redis_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor do later programs wait, which need no memory."""
+    """Nor do later programs wait, which need no memory. The outage is told once, though the server answers these."""
+    told = list[str]()
     monkeypatch.setattr(sender.connection, "patient_thread", 0)
+    monkeypatch.setattr(sender.connection, "on_outage", told.append)
     await sender.ask(0)
     read, refused, refuses = sender.connection.read_answer, list[Program](), True
 
@@ -107,9 +109,12 @@ async def test_programs_that_the_server_refuses_for_now_hold_up_no_others(
     refused.append(sender.connection.program())
     refused[0].count()
     waiting = asyncio.ensure_future(sender.link.run(refused[0]))
-    assert await asyncio.wait_for(sender.ask_all(1, 2), 3) == answers(1, 2)
+    for number in range(6):
+        assert await asyncio.wait_for(sender.ask_all(number, 9), 3) == answers(number, 9)
+    assert told == ["OutOfMemoryError"]
     refuses = False
     assert (await asyncio.wait_for(waiting, 3))[0] == 1
+    assert told == ["OutOfMemoryError", ""]
 
 
 async def test_a_moved_node_is_noticed_though_the_connection_to_the_former_one_is_open(
