@@ -185,6 +185,7 @@ def test_a_look_finds_pages_in_flight_and_leaves_them(tmp_path: Path) -> None:
         assert dedup.check(**page(1, 1)).kind is Kind.UNCHANGED, "what gave up is filed"
         assert crawling._detector.in_flight.under(article_url(1)) == [held]
         crawling._detector.commit(held, sealed=True)
+        assert not crawling._detector.in_flight
         assert dedup.check(**page(1, 2), remember=False).kind is Kind.DUPLICATE
 
 

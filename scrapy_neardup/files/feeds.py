@@ -11,6 +11,11 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import entry
 from scrapy_neardup.files.entry import BOM, Entry, InputRecord, Malformed, Skipped, decode_utf8
 
+#: How to make JSON lines of a list. jq loses a list that has no end, as a killed crawl leaves it.
+_LINES = (
+    "JSON lines have no limit. A feed of Scrapy, even an unfinished one: grep '^{' FILE | sed 's/,$//' > FILE.jsonl. "
+    "Another list: jq -c '.[]' FILE > FILE.jsonl"
+)
 #: Names of JSON values that are no objects.
 _KINDS = {
     list: "a list",
@@ -102,15 +107,12 @@ def read_json(file: BinaryIO, source: str) -> Iterator[InputRecord]:
         return
     raw = first + file.read(most)
     if len(raw) > most:
-        raise NearDupError(
-            f"{source} is a list of more than {most:,} bytes. Convert it to JSON lines: jq -c '.[]' FILE > FILE.jsonl"
-        )
+        raise NearDupError(f"{source} is a list of more than {most:,} bytes. {_LINES}")
     try:
         found = json.loads(decode_utf8(raw)) if raw.strip() else []
     except (ValueError, RecursionError) as error:
         raise NearDupError(
-            f"{source} is no JSON in UTF-8 ({error}). Repair it (jq -c '.[]' joins lists that follow one another), or "
-            "name its format with --format."
+            f"{source} is no JSON in UTF-8 ({error}). Repair it, or name its format with --format. {_LINES}"
         ) from None
     for number, value in enumerate(found if isinstance(found, list) else [found], 1):
         if isinstance(value, dict):

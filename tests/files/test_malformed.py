@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -107,6 +109,20 @@ def test_a_list_is_read_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.Monkey
         file.write_bytes(file.read_bytes() + b"\n" * 9)
         with pytest.raises(NearDupError, match=r"more than 200 bytes.*jq"):
             read(file)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it runs grep and sed")
+def test_a_refused_feed_says_how_to_read_it(tmp_path: Path) -> None:
+    """Two crawls wrote it; the second one was killed."""
+    file = tmp_path / "feed.json"
+    file.write_bytes(b'[\n%s,\n%s\n][\n%s,\n{"url": "ht' % (LINE_A, LINE_B, LINE_A))
+    with pytest.raises(NearDupError) as refused:
+        read(file)
+    command = re.findall("grep .*?jsonl", str(refused.value))[0].replace("FILE", str(file))
+    subprocess.run(["sh", "-c", command], check=True)
+    found = read(tmp_path / "feed.json.jsonl")
+    assert [one.line for one in found if isinstance(one, Entry)] == [LINE_A, LINE_B, LINE_A]
+    assert len(found) == 4
 
 
 def test_json_lines_under_the_name_of_json_are_read_as_lines(tmp_path: Path) -> None:

@@ -92,6 +92,16 @@ def test_the_best_match_is_a_copy_before_an_excerpt_before_the_same_title(
     assert found.match.similarity > 0.25
 
 
+def test_a_drop_says_whether_an_earlier_text_of_its_url_was_delivered(detector: Detector) -> None:
+    new, other = ALIKE[Likeness.NEAR], page("other", story(9))
+    for one in (FIRST, other):
+        answer(detector, one)
+    for copy, was_delivered in ((new, False), (new, False), (replace(other, text=FIRST.text, title=FIRST.title), True)):
+        ruling = detector.check(copy)
+        assert isinstance(ruling, Ruled)
+        assert (ruling.verdict.kind, ruling.was_delivered) == (Kind.DUPLICATE, was_delivered)
+
+
 def test_a_dropped_copy_keeps_its_record_when_its_text_changes(detector: Detector) -> None:
     answer(detector, FIRST)
     copy = ALIKE[Likeness.NEAR]

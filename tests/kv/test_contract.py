@@ -13,7 +13,7 @@ import pytest
 from scrapy_neardup.kv import memory
 from scrapy_neardup.kv.base import Changes, FileEngine, KeyValueStore
 from scrapy_neardup.kv.checked import CheckedStore, Snapshot
-from scrapy_neardup.kv.memory import Memory, Temporary, Transaction
+from scrapy_neardup.kv.memory import Memory, SortedRows, Temporary, Transaction
 from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
 from tests.server.redis_server import Server
 
@@ -116,6 +116,16 @@ def test_rows_may_change_during_a_scan_and_those_that_stay_come_once(kv: KeyValu
             left -= {gone, new}
         assert found == sorted({*found}, reverse=reverse)
         assert left <= {*found}
+
+
+def test_the_order_of_rows_in_memory_forgets_keys_that_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "_MANY", 10)
+    rows = SortedRows[int]()
+    for number in range(100):
+        rows.change({b"%d" % number: number})
+        assert list(rows.scan(b"", b"", reverse=False)) == [(b"%d" % number, number)]
+        rows.change({}, [b"%d" % number])
+    assert len(rows._sorted) <= 12
 
 
 @pytest.mark.parametrize("kind", ["leveldb", "sqlite"])

@@ -245,6 +245,16 @@ def test_a_record_comes_back_as_it_was(store: PageStore) -> None:
     assert record.pack().hex() == packed, "the layout has another number if this changes"
 
 
+def test_a_record_that_was_cut_before_its_sketch_is_refused() -> None:
+    record = Record(7, "https://a.example/", 3, 1.0, (1, 2), b"sketch")
+    packed = record.pack()
+    for end in range(len(packed) - len(record.sketch)):
+        with pytest.raises(ValueError, match=r"requires a buffer|ends too early"):
+            Record.unpack(7, packed[:end])
+    with pytest.raises(ValueError, match="does not begin"):
+        Record.unpack(7, b"\0" + packed[1:])
+
+
 def test_urls_too_long_to_be_kept_whole_are_pages_of_their_own(store: PageStore) -> None:
     for character in "页\U0001f600":
         record, other = (make(store, character * 30_000 + end, 4) for end in "ab")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import unicodedata
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.text.characters import has_unspaced
+from scrapy_neardup.text.characters import HAN, KATAKANA, SINGLES, has_unspaced
 from scrapy_neardup.text.marking import own_letters, with_letters
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.sentences import SketchForm, has_prose, segment, sentences
@@ -243,6 +244,17 @@ def test_the_segmenter_leaves_no_file_in_the_temporary_directory(tmp_path: Path)
 @example("ab " * 40 + "ab", "a")
 def test_has_spaced_word_agrees_with_spaced_words(text: str, word: str) -> None:
     assert has_spaced_word(text, word) == (word in spaced_words(text))
+
+
+def test_scripts_without_spaces_have_their_first_and_last_characters_and_no_others() -> None:
+    for script, edges in [
+        (HAN, [(0x3400, 0x9FFF), (0x20000, 0x3FFFF)]),
+        (KATAKANA, [(0x30A1, 0x30FF), (0x31F0, 0x31FF)]),
+        (SINGLES, [(0xE00, 0x109F), (0x1780, 0x17FF), (0x3040, 0x30A0)]),
+    ]:
+        for first, last in edges:
+            found = [re.match(f"[{script}]", chr(point)) for point in (first - 1, first, last, last + 1)]
+            assert [*map(bool, found)] == [False, True, True, False], (hex(first), hex(last))
 
 
 def test_a_fiftieth_of_unspaced_letters_is_enough() -> None:

@@ -168,15 +168,17 @@ def test_a_worker_that_dies_or_that_somebody_kills_costs_no_page(tmp_path: Path)
 
 @slow
 @by_signal
-def test_a_worker_that_is_killed_while_it_starts_is_started_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kills", [2, 3])
+def test_a_worker_that_is_killed_while_it_starts_is_started_three_times_at_most(
+    kills: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count = f"import os; starts = os.listdir({str(tmp_path)!r}); open({str(tmp_path)!r} + f'/{{len(starts)}}', 'x')"
-    die_twice = f"{count}\nif len(starts) < 2: os.kill(os.getpid(), 9)"
-    monkeypatch.setattr(pool_module, "_PROGRAM", f"{die_twice}\n{pool_module._PROGRAM}")
+    die = f"{count}\nif len(starts) < {kills}: os.kill(os.getpid(), 9)"
+    monkeypatch.setattr(pool_module, "_PROGRAM", f"{die}\n{pool_module._PROGRAM}")
     with opened(reading()) as pool:
-        assert reader_of(pool, "calm") in pool.process_ids
-    assert len([*tmp_path.iterdir()]) == 3
+        assert isinstance(result(pool, "calm"), Page if kills < 3 else NoWorker)
+        assert len([*tmp_path.iterdir()]) == 3
+        assert isinstance(result(pool, "calm"), Page), "the next page tries again"
 
 
 @slow
