@@ -69,7 +69,11 @@ def copies(count: int, where: str) -> Iterator[Page]:
 
 def packed(store: PageStore) -> int:
     database: Any = vars(store.kv)["_engine"]._db
-    database.compact_range(start=b"\0", stop=b"\xff")
+    if store.kv.scheme == "leveldb":
+        database.compact_range(start=b"\0", stop=b"\xff")
+    else:
+        database.execute("VACUUM")
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return store.size()
 
 

@@ -10,7 +10,7 @@ import errno
 import os
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -32,10 +32,12 @@ from scrapy.utils.project import get_project_settings
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes
-from scrapy_neardup.crawl.visits import Awaited, JudgedPage, end_ticket
+from scrapy_neardup.crawl.visits import Awaited, JudgedPage, Ticket, Visit, end_ticket, fields_of
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.base import without_password
+from scrapy_neardup.page.item import ItemFields
+from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.untrusted import line_logger
 
 if TYPE_CHECKING:
@@ -74,15 +76,18 @@ class Delivery:
         notes: Notes,
         exporter: FeedExporter | None = None,
         known_pages: int = 0,
+        fields: Mapping[str, str] = DEFAULT_FIELDS,
     ) -> None:
         """``exporter``: writes the feeds that pages wait for. Without it pages wait for no feed.
 
-        ``known_pages``: if the state knows pages, a feed that this crawl overwrites causes a warning.
+        ``known_pages``: if the state knows pages, a feed that this crawl overwrites causes a warning. ``fields``:
+        NEARDUP_FIELDS.
         """
         self._detector = detector
         self._notes = notes
         self._exporter = exporter
         self._known_pages = known_pages
+        self._fields = ItemFields(fields)
         self._is_closed = False
         #: The files of feeds that Scrapy writes to at this moment.
         self._open: dict[FeedSlot, Awaited] = {}
@@ -121,16 +126,30 @@ class Delivery:
     def _item_dropped(self) -> None:
         self._end_item("dropped")
 
-    def _item_error(self) -> None:
-        self._end_item("failed")
+    def _item_error(self, item: Any) -> None:
+        ticket = self._end_item("failed")
+        if ticket is not None and not ticket.is_used and not self._is_closed:
+            self._fail_unjudged(item, ticket.visit)
 
-    def _end_item(self, how: End, feeds: Set[Awaited] = frozenset()) -> None:
+    def _end_item(self, how: End, feeds: Set[Awaited] = frozenset()) -> Ticket | None:
         ticket = end_ticket()
         if ticket is None:
-            return
+            return None
         if ticket.page is not None and not self._is_closed:
             self.end(ticket.page, how, feeds)
         ticket.visit.items.end_item()
+        return ticket
+
+    def _fail_unjudged(self, item: Any, visit: Visit) -> None:
+        """An earlier pipeline failed: the page that the item shares with others of its response must not count."""
+        fields = fields_of(item)
+        if visit.served is None or self._fields.has_content(fields):
+            return
+        url = self._fields.article_url(fields, self._fields.url(fields) or visit.served.url)
+        visit.failed.add(url)
+        if (page := visit.pages.get(url)) is not None:
+            page.is_failed = True
+            self._try_to_settle(page, has_more=False)
 
     def end(self, page: JudgedPage, how: End, feeds: Set[Awaited] = frozenset()) -> None:
         """Note how an item of a page ended, and which feeds wrote it.
@@ -146,8 +165,11 @@ class Delivery:
             items.on_done = self._mark_done
             feeds = feeds | {items}
         page.awaited = page.awaited | feeds
+        self._try_to_settle(page, has_more=bool(feeds))
+
+    def _try_to_settle(self, page: JudgedPage, *, has_more: bool) -> None:
         try:
-            self._settle(page, has_more=bool(feeds))
+            self._settle(page, has_more=has_more)
         except StoreError as error:
             self._notes.report(error)
 

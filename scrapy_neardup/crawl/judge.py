@@ -127,6 +127,7 @@ class Judge:
             if page is None or page.is_lost:
                 visit.pages[url] = page = await self._judge(url, make)
                 page.response_items = visit.items
+                page.is_failed = url in visit.failed
             return page
 
     async def _judge(self, url: str, make: Make) -> JudgedPage:

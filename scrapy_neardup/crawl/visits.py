@@ -96,8 +96,8 @@ class Visit:
     """One response, or none, and what its items share.
 
     ``opted_out``: by the request. ``pages``: by URL, and the locks under which they are judged. ``urls``: of items; all
-    are known before the first item without one is judged, unless there are very many. ``unnamed``: items so
-    far with content and without URL.
+    are known before the first item without one is judged, unless there are very many. ``failed``: URLs of pages with an
+    item that an earlier pipeline lost. ``unnamed``: items so far with content and without URL.
     """
 
     served: PageResponse | None = None
@@ -106,6 +106,7 @@ class Visit:
     pages: dict[str, JudgedPage] = field(default_factory=dict)
     locks: defaultdict[str, Lock] = field(default_factory=lambda: defaultdict(Lock))
     urls: set[str] = field(default_factory=set)
+    failed: set[str] = field(default_factory=set)
     unnamed: int = 0
 
     @property

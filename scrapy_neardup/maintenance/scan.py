@@ -1,4 +1,4 @@
-"""Read all pages of a state in one pass: their numbers, their groups, and which of them to forget."""
+"""Read all pages of a state: their numbers, their groups, and which of them to forget."""
 
 from __future__ import annotations
 
@@ -83,8 +83,7 @@ class Statistics:
     originals that resemble an earlier page, by kind. ``variants``: copies that later pages are compared with.
     ``better``: copies that replaced their original. ``judged_by_hand``: manual verdicts by sort. ``groups``: originals
     with copies, even originals that are gone. ``characters_saved``: in the ``copies_of_known_length``.
-    ``top_sites`` have most pages, ``dropped_sites`` most drops in
-    the last crawls.
+    ``top_sites`` have most pages, ``dropped_sites`` most drops in the last crawls.
     """
 
     pages: int = 0

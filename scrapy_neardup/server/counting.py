@@ -20,6 +20,7 @@ from scrapy_neardup.server.transaction import Note, OvertakenError, RemoteTransa
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.recipe import RECIPE
 
 #: The row with the position in the stream that the blocks include.
 COUNTED = layout.meta_key("counted")
@@ -36,6 +37,8 @@ class SharedBoilerplate:
     #: All entries of the stream before this one are counted here; the same for the blocks that were read.
     stream_position = _START
     _blocks_position: bytes | None = None
+    #: The recipe of the state; another one, or none, if somebody has emptied the server since.
+    _recipe: bytes | None = None
 
     def __init__(self, store: PageStore, kv: Redis) -> None:
         self._store = store
@@ -43,6 +46,7 @@ class SharedBoilerplate:
 
     def load(self, read_blocks: Callable[[], Counts]) -> None:
         """Read the blocks, then the rest of the stream. Raises StoreDamaged."""
+        self._recipe = self._redis.fetch(RECIPE)
         while True:
             self._blocks_position = self._redis.fetch(COUNTED)
             self._store.counts = read_blocks()
@@ -98,7 +102,8 @@ class SharedBoilerplate:
             return
         if not (blocks := self._store.counts.rows(changed=True)):
             return
-        changes, read_set = Changes({**blocks, COUNTED: self.stream_position}), {COUNTED: self._blocks_position}
+        changes = Changes({**blocks, COUNTED: self.stream_position})
+        read_set = {COUNTED: self._blocks_position, RECIPE: self._recipe}
         with suppress(OvertakenError):
             self._redis.commit(RemoteTransaction(changes=changes, read_set=read_set))
             self._blocks_position = self.stream_position

@@ -178,6 +178,18 @@ class Passing:
         return item
 
 
+class Fails(Passing):
+    """An earlier pipeline that loses the items with this number."""
+
+    def __init__(self, crawler: Any) -> None:
+        self.number = crawler.settings.getint("FAILS")
+
+    def process_item(self, item: Any) -> Any:
+        if item["n"] == self.number:
+            raise OSError("the dictionary does not answer")
+        return item
+
+
 class Kill(Passing):
     """Ends the process, as if by kill -9, when the n-th item has come through but nobody was told of it yet."""
 

@@ -188,6 +188,9 @@ def test_a_page_has_keys_of_its_head_its_longest_sentences_and_its_shingles() ->
     for sentence_keys, shingle_keys in ((1, 1), (3, 20), (12, 1)):
         found = keys(page(FERRY, ""), sentence_keys=sentence_keys, shingle_keys=shingle_keys)
         assert len(found) == sentence_keys + shingle_keys
+    half = FERRY[: len(FERRY) // 2]
+    both = {*keys(page(half, "")), *bare[-DEFAULTS.shingle_keys :]}
+    assert {*keys(page(FERRY, "", main=half, reader="article"))} == both, "the article's, and the shingles around it"
     once, often = (keys(page("渡口的船今天又开了第二班是空的" * n, ""))[-4:] for n in (3, 400))
     assert once == often, "a text that repeats itself"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,13 @@ def test_boilerplate_changes_neither_keys_nor_sketch(text: str, lines: list[str]
     assert {OPEN.short(letters(normalize(line))) for line in lines} < set(found.sentences)
     assert (kept.body, kept.whole, found.whole) == (whole.body, whole.shingles, whole.minwise)
     assert found.whole == sketch(shingles(letters(normalize(full.text)), 5), DEFAULTS.bins, DEFAULTS.bits)
+
+
+def test_a_page_with_boilerplate_of_other_sites_keeps_a_sketch_that_has_it() -> None:
+    text, every = page(f"河湾网出品\n{FERRY}\n责任编辑小周"), marks("河湾网出品", "责任编辑小周")
+    for own, is_kept in ((marks("河湾网出品"), True), (every, False)):
+        site: Any = SimpleNamespace(is_own=own)
+        assert bool(Cascade().fingerprint_own(text, every, site).site_free) is is_kept
 
 
 def test_a_short_line_is_a_heading_and_stays_unless_it_is_in_a_menu() -> None:

@@ -269,6 +269,15 @@ def test_two_who_begin_a_state_at_once_have_one_secret(redis_server: Server, mon
     assert len(set(found)) == 1
 
 
+def test_who_sees_a_url_meanwhile_overtakes_no_write_that_depends_on_its_page(opening: Open) -> None:
+    store = opening()
+    row, ids = store.url_key(URL), (put(store).id, store.new_id())
+    for id, found in zip(ids, ([1], [0, b"expect"]), strict=True):
+        program = store.kv.link.program()
+        program.expect(row, layout.pack_seen(id, 5.0))
+        assert store.kv.link.run(program) == found
+
+
 def test_crawlers_that_write_at_once_leave_what_holds_together(opening: Open) -> None:
     """Each replaces the versions of the others at the same few URLs, and some are rolled back."""
     opening()
@@ -385,6 +394,16 @@ def test_what_one_counts_all_know_and_each_page_counts_once(opening: Open) -> No
     assert stood(after) == [9, 8, 8]
     assert len(list(after.rows(b"b"))) > 3
     assert check_state(after).sound
+
+
+def test_a_crawl_writes_no_counts_into_a_server_that_was_emptied(opening: Open) -> None:
+    """Else nobody could begin the state again: it would have rows and no recipe."""
+    one = opening()
+    one.note(SENTENCES, "river.example")
+    client = client_of(one)
+    client.delete(*client.scan_iter(match=one.kv.link.prefix + b"*"))
+    one.close()
+    assert opening().pages == 0
 
 
 @pytest.mark.parametrize("site", ["", "river.example", "例子.测试", "lone\udc80surrogate"])

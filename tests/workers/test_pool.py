@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -81,6 +82,7 @@ def test_pages_are_read_as_in_this_process_by_as_many_workers_as_needed() -> Non
         futures = [pool.submit(raw(html)) for html in pages]
         assert [future.result(60) for future in futures] == [read(html) for html in pages]
         assert len({*pool.process_ids}) == 2
+        assert pool.spent > 0
         assert (pool.replaced, pool.why_replaced) == (0, "")
 
 
@@ -234,6 +236,23 @@ def test_closing_waits_for_no_page(tmp_path: Path) -> None:
         assert {*threading.enumerate()} <= before
         assert reason(pool, "calm") == "too_slow"
         assert pool.replaced == 0
+
+
+@slow
+def test_closing_waits_for_no_worker_that_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pool is closed when the process has just begun, so closing does not know it yet."""
+
+    def begin(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        child = popen(*arguments, **options)
+        pool._closed.set()
+        return child
+
+    popen = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", begin)
+    monkeypatch.setattr(pool_module, "_PROGRAM", "import time; time.sleep(100)")
+    with opened(READING) as pool:
+        error = pool.submit(raw(ARTICLE)).result(20)
+    assert str(error) == "the crawl is over"
 
 
 @slow
