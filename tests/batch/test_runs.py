@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from scrapy_neardup.batch.local import judge_if_new, plan
@@ -51,6 +52,15 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, name: str) -> None:
         InlineRunner(run, ends).run()
         assert verdicts_of(run) == verdicts_of(whole) == judge_in_order([name])
     InlineRunner(whole, ends=1).run()  # a complete run does nothing more
+
+
+def test_a_part_is_judged_again_if_an_answer_differs(tmp_path: Path, name: str) -> None:
+    run = make_run(tmp_path / "run", [name], 7)
+    InlineRunner(run).run()
+    one, other = (make_rows(Topic.COUNT, 1, np.array([5]), np.array([count])) for count in (3, 4))
+    cases = [(one, True), (one, False), (pa.concat_tables([one, one]), False), (other, True), (one.slice(1), True)]
+    for given, judged in cases:
+        assert judge_if_new(OPTIONS, run.parts[1], given, run.parts[:1]) is judged
 
 
 def test_a_part_whose_files_do_not_belong_together_is_judged_again(tmp_path: Path, name: str) -> None:
