@@ -19,6 +19,7 @@ all its processes (proportional set size, sampled each second), and how many tex
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import os
 import random
@@ -29,6 +30,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import accumulate
 from multiprocessing import Pool
 from pathlib import Path
@@ -181,6 +183,8 @@ def _memory(process: int) -> int:
 
 def measure(rival: str, source: Path, count: int, workers: int, python: str) -> None:
     """Run a rival in a process of its own, and print what it takes."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # orphans become children of this process, which counts them
     with tempfile.TemporaryDirectory() as folder:
         began, before = time.perf_counter(), os.times()
         result = Path(folder, "result")
@@ -190,7 +194,11 @@ def measure(rival: str, source: Path, count: int, workers: int, python: str) -> 
         while process.poll() is None:
             peak = max(peak, _memory(process.pid))
             time.sleep(1)
-        seconds, after = time.perf_counter() - began, os.times()
+        seconds = time.perf_counter() - began
+        with suppress(ChildProcessError):
+            while True:
+                os.wait()  # a fork server ends after its command
+        after = os.times()
         spent = after.children_user + after.children_system - before.children_user - before.children_system
         dropped = result.read_text() if process.returncode == 0 else f"failed with {process.returncode}"
     name = rival.partition("=")[0]
