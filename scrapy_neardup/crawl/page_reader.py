@@ -1,4 +1,4 @@
-"""Read the pages of a crawl here or in worker processes, without holding up the loop."""
+"""Read the pages of a crawl: ordinary ones in workers or here, and those that may take long in a process apart."""
 
 from __future__ import annotations
 
@@ -39,6 +39,8 @@ class AsyncPageReader:
     ) -> None:
         """``risky_pool`` reads pages that may take long, ``page_pool`` all others; without them they are read here.
 
+        A reader answers None if a page may take long.
+
         ``start_after``: seconds of reading before ``page_pool`` is used.
         """
         self._source = source
@@ -55,7 +57,7 @@ class AsyncPageReader:
         return self._spent_here + sum(pool.spent for pool in self._pools)
 
     def begin(self, draft: UnreadPage) -> asyncio.Future[Answer] | None:
-        """Let a worker begin with a page. None if there is none, so the page will be read here."""
+        """Let a worker begin with a page. None without a worker, or before workers pay: the page will be read here."""
         if self._page_pool is None or self.spent < self._start_after:
             return None
         return asyncio.wrap_future(self._page_pool.submit(draft.content))

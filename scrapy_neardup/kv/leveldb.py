@@ -92,7 +92,7 @@ class LevelDB(FileEngine):
 
     def is_new(self) -> bool:
         with self.guard():
-            # A process killed while it made a new state leaves a manifest at most.
+            # A process killed while it made a new state leaves a manifest, or an empty log too, which opens as empty.
             files = self._files.iterdir() if self._files.is_dir() else ()
             return not any(file.suffix in (".log", *_TABLES) for file in files)
 
