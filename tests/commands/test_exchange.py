@@ -127,6 +127,7 @@ def test_a_merge_goes_on_where_it_was_killed_while_it_made_the_new_state(tmp_pat
 
 def test_a_merge_only_reads_its_sources(tmp_path: Path, east: Path, invoke: Invoke) -> None:
     """So they may be backups in a folder without write access, or states that crawls are using."""
+    pytest.importorskip("plyvel")
     folder = tmp_path / "leveldb"
     assert run("merge", east, "--store", f"leveldb://{folder}/state.leveldb") == 0
     store = open_at(SQLite, str(east), None)

@@ -117,6 +117,14 @@ def test_a_page_with_known_bytes_needs_no_worker(detector: Detector) -> None:
     assert (found.headline, found.same_bytes) == ("unchanged", True)
 
 
+def test_a_known_document_that_passes_is_read_because_the_output_has_its_text() -> None:
+    detector = make_detector(memory_state({}), passes=lambda verdict: True)
+    document = Entry("page.html", 1, "", {}, html=b"<title>The ferry</title>")
+    batch_on(detector).judge(document)
+    again = batch_on(detector).judge(document)
+    assert (again.verdict.headline, again.fields["text"]) == ("unchanged", TEXT)
+
+
 def test_an_unforeseen_error_costs_one_record_and_a_failed_state_ends_the_work(
     detector: Detector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
