@@ -139,6 +139,17 @@ def test_a_write_that_fails_leaves_the_level_as_it_was(tmp_path: Path) -> None:
         assert store.find(page(1).url) == page(1)
 
 
+@pytest.mark.parametrize(("cause", "is_damage"), [("PRAGMA max_page_count = 10", False), ("DROP TABLE kv", True)])
+def test_a_full_disk_is_no_damage_and_a_missing_table_is(cause: str, is_damage: bool, tmp_path: Path) -> None:
+    store = opened(tmp_path / "state.sqlite")
+    engine_of(store)._db.execute(cause)
+    with pytest.raises(StoreError) as failed:
+        for number in range(1, 1000):
+            store.add(page(number))
+    assert isinstance(failed.value, StoreDamaged) == is_damage
+    store.close()
+
+
 def test_a_log_that_ends_behind_the_last_sync_is_a_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a power cut leaves of the log: all that was synced, and of the rest as much as got to the disk by itself."""
     (tmp_path / "here").mkdir()
