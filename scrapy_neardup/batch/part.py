@@ -168,7 +168,7 @@ class PartPages:
         return self.keys[order], np.searchsorted(self._key_starts, order, "right") - 1
 
     def filed(self, is_new: npt.NDArray[np.bool_]) -> dict[Topic, tuple[Hashes, npt.NDArray[np.int64]]]:
-        """Return the hashes under which new pages are filed, and the ranks of the pages."""
+        """Return the keys and URLs of new pages as hashes, each with the rank of its page."""
         ranks, keys = np.array(self.ranks, np.int64), np.diff(self._key_starts)
         of_keys, urls = np.repeat(is_new, keys), np.array(self.urls, np.uint64)
         filed = self.keys[of_keys], np.repeat(ranks, keys)[of_keys]

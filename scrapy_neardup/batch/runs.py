@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from scrapy_neardup.atomic import open_private, replace_file
-from scrapy_neardup.batch.rows import ASKED, ROWS, Asked, Topic, make_column, numbers, sorted_set
+from scrapy_neardup.batch.rows import ASKED, ROWS, Asked, Numbers, Topic, is_among, make_column, numbers, sorted_set
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods import Method
@@ -131,7 +131,7 @@ class ArchivePart:
                 yield from map(reader.get_batch, range(reader.num_record_batches))
 
     def write(self, given: str, rows: Iterable[pa.Table], judged: pa.Table) -> None:
-        """Write JUDGED, and ROWS of each topic. ``given``: the digest of all answers by which the pages were judged."""
+        """Write JUDGED, and ROWS of each topic. ``given``: the digest of the answers that judging got."""
         with new_arrow(self.judged, JUDGED.with_metadata({"given": given}), compression=None) as writer:
             writer.write_table(judged.combine_chunks())  # not packed: mapped, to read single rows
         schema = ROWS.with_metadata({"given": given})
@@ -165,13 +165,13 @@ class ArchivePart:
         """Return JUDGED, mapped into memory: only used rows are read from the disk."""
         return pa.ipc.open_file(pa.memory_map(str(self.judged))).read_all()
 
-    def records(self, ranks: Sequence[int]) -> Iterator[tuple[int, bytes]]:
-        """Return the ids and packed records that the pages with these ranks wrote, without those that wrote none."""
+    def records(self, ranks: Numbers) -> Iterator[tuple[int, bytes]]:
+        """Return the ids and packed records that the pages with these ranks, which ascend, wrote."""
         pages = self.judged_pages()
         known = numbers(pages["rank"])
         places = np.searchsorted(known, ranks)
         places = places[places < len(known)]
-        found = pages.take(make_column(places[np.isin(known[places], ranks)], pa.int64()))
+        found = pages.take(make_column(places[is_among(known[places], ranks)], pa.int64()))
         for id, record in zip(found["id"].to_pylist(), found["record"].to_pylist(), strict=True):
             if record is not None:
                 yield id, record

@@ -176,7 +176,7 @@ def _judge(
 
 
 def leave_out_superseded(passed: Iterable[PassedRecord]) -> Iterator[PassedRecord]:
-    """Yield the records of which no better copy comes later, in order. Pages of earlier runs stay.
+    """Yield the records that no later, better copy supersedes, in order. Pages of earlier runs stay.
 
     They wait in a temporary file until all are judged.
     """

@@ -59,7 +59,7 @@ class Judge:
         self._watch = watch
         self._wait = wait
         self._server = server
-        #: Pages get it in the order in which they came.
+        #: Pages get it in the order of their arrival.
         self._order = asyncio.Lock()
 
     async def judge(self, item: Any, visit: Visit) -> JudgedPage:

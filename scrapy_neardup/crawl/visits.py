@@ -95,9 +95,9 @@ class JudgedPage:
 class Visit:
     """One response, or none, and what its items share.
 
-    ``opted_out``: by the request. ``pages``: by URL, and the locks under which they are judged. ``urls``: of items; all
-    are known before the first item without one is judged, unless there are very many. ``failed``: URLs of pages with an
-    item that an earlier pipeline lost. ``unnamed``: items so far with content and without URL.
+    ``opted_out``: by the request. ``pages``: by URL; ``locks``: one for each, while it is judged. ``urls``: of items;
+    all are known before the first item without one is judged, unless there are very many. ``failed``: URLs of pages
+    with an item that an earlier pipeline lost. ``unnamed``: items so far with content and without URL.
     """
 
     served: PageResponse | None = None

@@ -118,10 +118,8 @@ class Transaction(WrappedStore):
         return [*map(self._rows.get, keys, self.base.get_all(keys))]
 
     def scan(self, prefix: bytes, *, start: bytes = b"", reverse: bool = False) -> Iterator[Row]:
-        above, below = (
-            self._rows.scan(prefix, start, reverse=reverse),
-            self.base.scan(prefix, start=start, reverse=reverse),
-        )
+        above = self._rows.scan(prefix, start, reverse=reverse)
+        below = self.base.scan(prefix, start=start, reverse=reverse)
         for key, same in groupby(merge(above, below, key=itemgetter(0), reverse=reverse), itemgetter(0)):
             if (value := self._rows.get(key, next(same)[1])) is not None:
                 yield key, value

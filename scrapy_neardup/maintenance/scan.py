@@ -205,7 +205,12 @@ class PageSelection:
 
 def select_pages(store: PageStore, is_wanted: Callable[[Record], bool], watch: Watch = unwatched) -> PageSelection:
     """Select pages, and the copies of originals among them. Reads all records twice, with 24 bytes a selected page."""
-    wanted = array("Q", (record.id for record in watch(store.records(), store.pages) if is_wanted(record)))
+    records = watch(store.records(), store.pages)
+    return _with_copies(store, array("Q", (record.id for record in records if is_wanted(record))))
+
+
+def _with_copies(store: PageStore, wanted: array[int]) -> PageSelection:
+    """Select the pages with these ids, which ascend, and the copies of originals among them."""
     sorts = {name: array("Q") for name in ("originals", "copies_of_them", "other_copies", "unjudged")}
     for record in store.records() if wanted else ():
         if record.original != record.id:
@@ -237,12 +242,15 @@ def select_unseen(store: PageStore, before: float, watch: Watch = unwatched) -> 
     for ids in (old, recent):
         column(ids).sort()
 
-    def is_unseen(record: Record) -> bool:  # its URL row may be gone
-        return not _has(recent, record.id) and (record.first_seen < before or _has(old, record.id))
-
-    copied = array("Q", (one.original for one in store.records() if one.original != one.id and not is_unseen(one)))
+    unseen, copied = array("Q"), array("Q")
+    for record in watch(store.records(), store.pages):
+        is_old = record.first_seen < before or _has(old, record.id)  # its URL row may be gone
+        if is_old and not _has(recent, record.id):
+            unseen.append(record.id)
+        elif record.original != record.id:
+            copied.append(record.original)
     column(copied).sort()
-    return select_pages(store, lambda record: not _has(copied, record.id) and is_unseen(record), watch)
+    return _with_copies(store, array("Q", (id for id in unseen if not _has(copied, id))))
 
 
 def of_host(host: str) -> Callable[[Record], bool]:

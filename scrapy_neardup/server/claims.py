@@ -33,7 +33,7 @@ class Leases:
     """The leases of one store. A thread renews them: a busy loop would lose them."""
 
     def __init__(self, link: Link, location: str, seconds: float = LEASE) -> None:
-        #: The crawls of which we hold the lease.
+        #: The crawls whose lease is ours.
         self.crawls: set[int] = set()
         self.seconds = seconds
         self.token = token_bytes(8)

@@ -77,7 +77,7 @@ class Program:
         """Return the words of the command that runs it, as a tuple. ``prefix`` stands before the name of each key."""
         names, arguments, pack = [DIRECTORY, HIGHEST, COUNTER], list[bytes | int](), _COUNT.pack
         for operation, where, more in (*self._conditions, *self._writes, *self._reads):
-            keys = where.names(self.levels) if where.__class__ is OnLevels else where
+            keys = where.names(self.levels) if isinstance(where, OnLevels) else where
             names += keys
             arguments.append(pack(len(keys)) + operation)
             arguments += more
@@ -94,7 +94,7 @@ class Program:
     def expect(self, row: bytes, value: bytes | None) -> None:
         """Require that a row has not changed; the row of a URL may have another time, but must name the same page."""
         names, field = place_of(row)
-        compared = 0 if value is None else 8 if names.__class__ is OnLevels else -1
+        compared = 0 if value is None else 8 if isinstance(names, OnLevels) else -1
         self._conditions.append((b"expect", names, (field, value or b"", compared)))
 
     def put_record(self, page: PendingPage, row: bytes, value: bytes) -> None:
@@ -131,7 +131,7 @@ class Program:
     def put(self, row: bytes, value: bytes, pages: int) -> None:
         """Write a row that is no posting. The level depends on the number of ``pages`` in the state."""
         names, field = place_of(row)
-        level = level_of(pages) + 1 if names.__class__ is OnLevels else 1
+        level = level_of(pages) + 1 if isinstance(names, OnLevels) else 1
         self.levels = max(self.levels, level)
         self._writes.append((b"put", names, (field, value, level)))
 
