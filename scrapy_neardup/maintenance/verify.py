@@ -27,8 +27,8 @@ from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import FRONTIER
 from scrapy_neardup.state.layout import QUEUE, last_id, meta_key, record_key, unpack_block, unpack_seen
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.postings import is_head, is_posting, is_unreachable, pairs
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.records import is_head, is_posting, is_unreachable, pairs
 from scrapy_neardup.state.verifier import RowCount, column
 
 #: Problems to name; the others are counted.

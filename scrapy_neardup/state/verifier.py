@@ -14,8 +14,8 @@ from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.kv.base import KeyValueStore
 from scrapy_neardup.kv.tally import KEY, MASK, RowTally, of_row
 from scrapy_neardup.state.layout import last_id, unpack_id, unpack_seen, url_key
-from scrapy_neardup.state.postings import is_posting, pairs
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.records import is_posting, pairs
 
 #: Rows that records imply.
 _DERIVED = (b"k", b"u")
