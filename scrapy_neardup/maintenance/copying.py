@@ -20,9 +20,8 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.matching import candidates, without_overused_keys
 from scrapy_neardup.kv.base import Changes, FileEngine
-from scrapy_neardup.maintenance.damaged import DamagedState
 from scrapy_neardup.maintenance.scan import Watch, unwatched
-from scrapy_neardup.maintenance.source import OpenState, PageEntry
+from scrapy_neardup.maintenance.sources import DamagedState, OpenState, PageEntry
 from scrapy_neardup.maintenance.verify import STATE_ROWS, Findings, RowKind, check, sound_rows
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page

@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_neardup.judge.policy import KeepPolicy
 from scrapy_neardup.maintenance.merge import merge
-from scrapy_neardup.maintenance.source import OpenState
+from scrapy_neardup.maintenance.sources import OpenState
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance import verify
-from scrapy_neardup.maintenance.source import PageEntry
+from scrapy_neardup.maintenance.sources import PageEntry
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import memory_state

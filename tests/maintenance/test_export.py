@@ -16,7 +16,7 @@ from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance import copying
 from scrapy_neardup.maintenance.copying import copy_state, export
 from scrapy_neardup.maintenance.merge import merge, take_verdicts
-from scrapy_neardup.maintenance.source import OpenState, PageEntry
+from scrapy_neardup.maintenance.sources import OpenState, PageEntry
 from scrapy_neardup.maintenance.tables import CRAWLS, SITES, Crawl, SiteDrops
 from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.layout import evidence_key, record_key

@@ -13,7 +13,7 @@ from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manu
 from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.judge.recipes import method_of
 from scrapy_neardup.maintenance.merge import MergeCounts, merge
-from scrapy_neardup.maintenance.source import OpenState, PageEntry
+from scrapy_neardup.maintenance.sources import OpenState, PageEntry
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.evidence import Evidence, Keep

@@ -23,7 +23,7 @@ from scrapy_neardup.kv.base import Row
 from scrapy_neardup.kv.lock import lock
 from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.maintenance import copying
-from scrapy_neardup.maintenance.source import OpenState
+from scrapy_neardup.maintenance.sources import OpenState
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
