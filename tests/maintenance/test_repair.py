@@ -16,7 +16,7 @@ import pytest
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.kv import leveldb
 from scrapy_neardup.kv.base import Changes, Row
-from scrapy_neardup.maintenance import copying
+from scrapy_neardup.maintenance import copying, sources
 from scrapy_neardup.maintenance.copying import repair
 from scrapy_neardup.maintenance.sources import Salvage
 from scrapy_neardup.maintenance.verify import check
