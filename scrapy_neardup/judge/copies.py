@@ -16,10 +16,9 @@ from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.matching import SimilarPage
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.model import NO_SENTENCES, Fingerprint, Kind, Likeness, Match, Verdict
-from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.evidence import evidence as make_evidence
 from scrapy_neardup.state.pages import PageStore, representative_and_original, representative_of
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
+from scrapy_neardup.state.record import evidence as make_evidence
 
 
 def reserve(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scrapy_neardup.model import Likeness, Verdict
-from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.record import Keep
 
 #: The values of NEARDUP_KEEP_POLICY beside a list of hosts.
 FIRST, LONGEST, CANONICAL = POLICIES = ("first", "longest", "canonical")

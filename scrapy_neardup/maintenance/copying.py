@@ -26,12 +26,11 @@ from scrapy_neardup.maintenance.verify import STATE_ROWS, Findings, RowKind, che
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
 from scrapy_neardup.state.boilerplate import read_counts
-from scrapy_neardup.state.evidence import kept_page
 from scrapy_neardup.state.layout import url_key
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import SAMPLES, Secret, fits
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Record, kept_page
 from scrapy_neardup.text.sentences import why_unjudged
 
 #: Rows per batch, some ten for each page. Common keys are known from then on.

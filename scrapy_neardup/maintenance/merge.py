@@ -28,9 +28,8 @@ from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.maintenance.sources import OpenState, PageEntry
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
 
 
 @dataclass(slots=True)

@@ -17,7 +17,6 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import FileEngine, Row, after
 from scrapy_neardup.kv.tally import KEY, RowTally, secret_at
 from scrapy_neardup.maintenance.verify import unpack_record
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.layout import GENERATIONS, RECORDS, UNSEALED, evidence_key, last_id, unpack_seen, url_key
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import (
@@ -30,7 +29,7 @@ from scrapy_neardup.state.recipe import (
     pack_recipe,
     secret_of,
 )
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
 from scrapy_neardup.state.verifier import column
 
 

@@ -23,12 +23,11 @@ from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.maintenance.tables import CRAWLS, SITES
 from scrapy_neardup.server.counting import COUNTED
 from scrapy_neardup.state.boilerplate import Counts
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import FRONTIER
 from scrapy_neardup.state.layout import QUEUE, last_id, record_key, unpack_block
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import RECIPE, SECRET
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
 from scrapy_neardup.state.records import is_head, is_unreachable
 from scrapy_neardup.state.verifier import RowCount, column
 

@@ -12,9 +12,8 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.hashing.keys import SIZE, pack_keys
 from scrapy_neardup.kv.base import Changes, KeyValueStore, Row
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.recipe import SECRET_SETTING, Secret
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
 
 #: Seconds between writes that wait for the disk.
 SYNC_EVERY = 1.0

@@ -29,10 +29,9 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page, Verdict
 from scrapy_neardup.page.urls import site_of
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Keep, Record
 from scrapy_neardup.state.urls import existing_states, parse_url
 from tests.build import BREAD, PAGES, PEAR, PEARS, POWER, SAME, SHORT, join_text, make_state, state_url
 from tests.cli import Invoke, run

@@ -20,11 +20,10 @@ from scrapy_neardup.maintenance import copying, sources
 from scrapy_neardup.maintenance.copying import repair
 from scrapy_neardup.maintenance.sources import Salvage
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.layout import evidence_key, meta_key, record_key, url_key
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
 from tests.build import FILE_ENGINES, KINDS, state_files
 
 RECIPE = {"method": "minhash", "seed": 7}

@@ -24,11 +24,10 @@ from scrapy_neardup.kv.base import Engine
 from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import layout, records
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
 from scrapy_neardup.state.records import pairs
 from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
 from tests.faults import Disk
