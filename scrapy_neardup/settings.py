@@ -12,7 +12,7 @@ from typing import Any
 
 from scrapy_neardup.ages import parse_duration
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.judge.policy import FIRST, POLICIES, KeepPolicy, Policy
+from scrapy_neardup.judge.context import FIRST, POLICIES, KeepPolicy, Policy
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.cascade.parameters import ARTICLE, METHOD, PROFILES
 from scrapy_neardup.model import Kind, Likeness, Verdict

@@ -11,7 +11,7 @@ from scrapy_neardup.errors import Reason
 from scrapy_neardup.inspect.pages import inspect_pages
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Ruled
-from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
+from scrapy_neardup.judge.lists import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Kind, Likeness, Page

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
+from scrapy_neardup.judge.context import Policy
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
-from scrapy_neardup.judge.policy import Policy
+from scrapy_neardup.judge.lists import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.judge.recipes import method_of
 from scrapy_neardup.maintenance.merge import MergeCounts, merge
 from scrapy_neardup.maintenance.source import OpenState, PageEntry
