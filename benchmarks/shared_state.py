@@ -39,9 +39,9 @@ from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.boilerplate import publisher
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Keep
 from scrapy_neardup.state.urls import STORES, parse_url
 
 Answers = SimpleQueue[tuple[list[float], float]]

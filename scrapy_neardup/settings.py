@@ -20,9 +20,9 @@ from scrapy_neardup.page.extraction import Extractor, HtmlReader
 from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.page.source import BodyHasher, PageSource
 from scrapy_neardup.report.words import LANGUAGES
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.recipe import Secret
+from scrapy_neardup.state.record import Keep
 from scrapy_neardup.state.urls import parse_url, placeholders_checked
 from scrapy_neardup.untrusted import line_logger
 from scrapy_neardup.workers.pool import WorkerPool, default_size

@@ -19,9 +19,8 @@ from scrapy_neardup.judge.matching import (
 )
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, Verdict
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Keep, Record
 from scrapy_neardup.text.sentences import why_unjudged
 
 #: The values of NEARDUP_KEEP_POLICY beside a list of hosts.

@@ -18,9 +18,8 @@ from scrapy_neardup.model import Comparison, Kind, Page
 from scrapy_neardup.page.reading import EXTRACTOR
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.boilerplate import publisher
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.pages import newest_replacement
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.sentences import sentences
 

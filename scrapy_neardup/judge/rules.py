@@ -20,9 +20,9 @@ from scrapy_neardup.judge.lists import ManualKind, compare_by_hand, drop_row, or
 from scrapy_neardup.judge.matching import SimilarPage, may_decide
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.model import NO_SENTENCES, ROW, Comparison, Fingerprint, Kind, Likeness, Match, Verdict
-from scrapy_neardup.state.evidence import evidence as make_evidence
 from scrapy_neardup.state.pages import PageStore, representative_and_original, representative_of
 from scrapy_neardup.state.record import Record, is_same_mark, row_mark
+from scrapy_neardup.state.record import evidence as make_evidence
 
 # Pages that are compared with no other page: the items of a listing (``Page.row``), and pages without enough text. In
 # place of a sketch their record holds the hash of their source (``Page.html``: a number, made from the HTML or from the

@@ -17,9 +17,9 @@ from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Keep
 from tests.build import answer, kind, make_detector, page, story
 
 TEXT = story(1, 40)

@@ -29,9 +29,9 @@ from scrapy_neardup.server.layout import PENDING, STREAM
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.server.transaction import RemoteTransaction
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import memory_state, open_at
-from scrapy_neardup.state.postings import pairs
+from scrapy_neardup.state.record import Keep
+from scrapy_neardup.state.records import pairs
 from scrapy_neardup.state.urls import parse_url
 from tests.build import story
 from tests.server.redis_cluster import Cluster
