@@ -10,7 +10,7 @@ from typing import Any
 
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.in_flight import InFlight, Reservation
-from scrapy_neardup.judge.lists import ManualKind, find_manual_verdict, may_have_manual_verdicts
+from scrapy_neardup.judge.lists import ManualKind, find_manual_verdict
 from scrapy_neardup.judge.matching import (
     SearchResult,
     SimilarPage,
@@ -66,8 +66,8 @@ class CrawlContext:
         self.store = store
         self.policy = policy
         self.generation = generation
-        #: False saves a look-up for each page.
-        self.has_manual_verdicts = may_have_manual_verdicts(store)
+        #: Whether there are manual verdicts, or another process may give one meanwhile. False saves look-ups.
+        self.has_manual_verdicts = store.is_shared or next(store.rows(b"n"), None) is not None
         #: Whether the state keeps a list of dropped pages.
         self.lists_drops = store.is_persistent and policy.keep is not Keep.NOTHING
         #: The method and all settings that decide, as text to be hashed: see ``rules.drop_mark``.
