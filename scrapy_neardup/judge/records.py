@@ -183,7 +183,7 @@ class Batch:
         ``answer``: of a worker that read it. ``remember``: whether the state changes.
         """
         name = self._reader.name(entry)
-        page, verdict = Page(name), None
+        page, verdict, judge = Page(name), None, self._judge_now if remember else self._detector.look
         try:
             made = self._reader.draft(entry, name)
             if isinstance(made, UnreadPage) and self._may_save_reading(entry, name, made):
@@ -191,12 +191,12 @@ class Batch:
                 verdict = unchanged.verdict if unchanged is not None else None
             if verdict is None:
                 page = self._reader.read(made, name, answer)
-                verdict = self._judge(page, remember=remember)
+                verdict = judge(page)
                 if verdict.kind is Kind.UNJUDGED and not verdict.id:  # so nothing was written
                     # The hash of an item takes as long as all other reading, and few pages need it.
                     hashed = self._reader.item_hash(page, entry)
                     if hashed != page.html:
-                        verdict = self._judge(replace(page, html=hashed), remember=remember)
+                        verdict = judge(replace(page, html=hashed))
         except PageError as error:
             verdict = Verdict(Kind.UNJUDGED, name, reason=error.reason)
         except StoreError:
@@ -205,9 +205,6 @@ class Batch:
             logger.exception("%s could not be judged. This is a bug; please report it with the traceback.", entry.place)
             verdict = Verdict(Kind.UNJUDGED, name, reason="method_failed")
         return Judged(verdict, output_fields(entry, page))
-
-    def _judge(self, page: Page, *, remember: bool) -> Verdict:
-        return self._judge_now(page) if remember else self._detector.look(page)
 
     def _may_save_reading(self, entry: Entry, name: str, made: UnreadPage) -> bool:
         """Whether the state may know the bytes, and no output needs the text of a document."""

@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from scrapy_neardup.errors import AnyReason
-from scrapy_neardup.judge.context import Context, match_with
+from scrapy_neardup.judge.context import NOT_COMPARED, SAME_SOURCE, Context
 from scrapy_neardup.judge.groups import add_evidence, kind_of_copy
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.lists import ManualKind, drop_row, original_at
@@ -24,7 +24,6 @@ from scrapy_neardup.state.pages import PageStore, representative_and_original, r
 from scrapy_neardup.state.record import Record, is_same_mark, row_mark
 from scrapy_neardup.state.record import evidence as make_evidence
 
-_NOT_COMPARED = Comparison(0.0, 0.0, duplicate=True, certain=False, identical=False)
 #: Kinds that a manual copy may have; it is ``near`` if the method names none of these.
 _COPIES = (Likeness.IDENTICAL, Likeness.NEAR, Likeness.RETITLED)
 
@@ -74,19 +73,15 @@ def _judge_by_source(context: Context, reason: AnyReason) -> Ruling:
     return reserve(context, verdict, record, Fingerprint((), source))
 
 
-def _hold_back(context: Context, kind: Kind = Kind.UNCHANGED, comparison: Comparison | None = None) -> Ruled:
+def _hold_back(context: Context, kind: Kind = Kind.UNCHANGED, comparison: Comparison = SAME_SOURCE) -> Ruled:
     """Rule that a page came again at its URL, and keep its record; an unchanged page gives it the digest of its bytes.
 
-    ``comparison``: with the known page; None if their sources are the same. The page that represents its group counts
-    as seen.
+    ``comparison``: with the known page. The page that represents its group counts as seen.
     """
     known = context.known
     assert known is not None
     original = representative_of(context.store, known) or known
-    if comparison is None:
-        match = match_with(original, similarity=1.0, containment=1.0)
-    else:
-        match = context.match(SimilarPage(comparison, original, known))
+    match = context.match(SimilarPage(comparison, original, known))
     renewed = replace(known, body=context.page.body or known.body) if kind is Kind.UNCHANGED else known
     copied_from = representative_and_original(context.store, original)
     return keep_record(context, context.verdict(kind, known.id, match), copied_from, renewed)
@@ -145,7 +140,7 @@ def judge_manual_copy(context: Context) -> Ruling | None:
         in_flight = context.first(context.in_flight.under(manual.other))
         return Blocked(in_flight) if in_flight is not None else None
     # A page of a former recipe cannot be compared. Similarity 0 would mark a page that could not be judged.
-    comparison = _NOT_COMPARED if original.former else context.compare(original)
+    comparison = NOT_COMPARED if original.former else context.compare(original)
     likeness = comparison.likeness if comparison.likeness in _COPIES else Likeness.NEAR
     similarity = max(comparison.similarity, 1 / 65535)
     comparison = replace(comparison, duplicate=True, likeness=likeness, similarity=similarity)
