@@ -34,9 +34,9 @@ import numpy as np
 from synthetic import pages as synthetic_pages
 
 from scrapy_neardup.hashing.keys import keys_of
+from scrapy_neardup.judge.context import Policy
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Ruled
-from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.sketch import HEAD

@@ -30,9 +30,9 @@ from multiprocessing.synchronize import Barrier
 from synthetic import pages
 from workers import made_page
 
+from scrapy_neardup.judge.context import Policy
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked
-from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.judge.remote import RemoteCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
+from scrapy_neardup.judge.context import KeepPolicy, Policy
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation, Ruled
-from scrapy_neardup.judge.policy import KeepPolicy, Policy
 from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.files import FileEngine

@@ -17,8 +17,8 @@ from typing import Any
 
 from scrapy_neardup.atomic import sync_directory
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.matching import candidates, without_overused_keys
+from scrapy_neardup.judge.rules import count_sentences
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.files import FileEngine
 from scrapy_neardup.maintenance.scan import Watch, unwatched

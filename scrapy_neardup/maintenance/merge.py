@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
-from scrapy_neardup.judge.manual_verdicts import (
+from scrapy_neardup.judge.lists import (
     ManualKind,
     ManualVerdict,
     find_manual_verdict,
     manual_verdicts,
     write_manual_verdicts,
 )
-from scrapy_neardup.judge.matching import candidates, search
+from scrapy_neardup.judge.matching import search
 from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.maintenance.sources import OpenState, PageEntry
 from scrapy_neardup.methods import Method
@@ -97,7 +97,7 @@ def find_copy(method: Method, store: PageStore, page: Record) -> Copy | None:
     if not page.sketch:
         return None
     fingerprint = Fingerprint(page.keys, page.sketch)
-    found = search(method, store, page.url, fingerprint, candidates(method, store, page.keys)).nearest
+    found = search(method, store, page.url, fingerprint).nearest
     if found is None or not found.comparison.duplicate:
         return None
     differs = found.comparison.similarity < method.variant_below

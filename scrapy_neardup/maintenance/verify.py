@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.judge.drops import Drop
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict
+from scrapy_neardup.judge.lists import Drop, ManualVerdict
 from scrapy_neardup.judge.recipes import DECISIONS_KEY
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.kv.tally import KEY

@@ -44,7 +44,7 @@ class Record:
     delivered: bool = False
     #: Whether another recipe judged it; it is compared with no page.
     former: bool = False
-    #: The mark of a dropped copy, see ``judge/copies``; 0 if unknown.
+    #: The mark of a dropped copy, see ``judge/rules``; 0 if unknown.
     dropped: int = 0
     #: The digest of the page's bytes, see ``page/source``; 0 if unknown.
     body: int = 0

@@ -23,7 +23,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
-from scrapy_neardup.judge.manual_verdicts import (
+from scrapy_neardup.judge.lists import (
     ManualKind,
     ManualVerdict,
     remove_manual_verdicts,

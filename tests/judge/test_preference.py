@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.judge.policy import KeepPolicy
+from scrapy_neardup.judge.context import KeepPolicy
 from scrapy_neardup.maintenance.merge import merge
 from scrapy_neardup.maintenance.sources import OpenState
 from scrapy_neardup.maintenance.verify import check

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
-from scrapy_neardup.judge.manual_verdicts import (
+from scrapy_neardup.judge.lists import (
     ManualKind,
     ManualVerdict,
     remove_manual_verdicts,

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged
-from scrapy_neardup.judge.drops import Drop
-from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
+from scrapy_neardup.judge.lists import Drop, ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.judge.recipes import decide
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite

@@ -16,8 +16,8 @@ import pytest
 
 from scrapy_neardup.errors import SettingsError, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.judge import recipes as judging_recipe
+from scrapy_neardup.judge.context import Policy
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.judge.recipes import decide, decisions_of, state_recipe
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.kv.lock import lock

@@ -338,7 +338,7 @@ def note(store: PageStore, pages: int, sentences: Sentences = MENU) -> None:
 
 
 def stood(store: PageStore, sentences: Sentences = MENU) -> list[int]:
-    return [int(count) for count in store.on_site(SITE).stood_on(sentences)]
+    return [int(count) for count in store.on_site(SITE).pages_on_site(sentences)]
 
 
 def places(store: PageStore) -> set[bytes]:
