@@ -229,15 +229,13 @@ class _Merger:
     def _original(self, id: int) -> int:
         """Return our original for an original of the source.
 
-        If that is a copy here, its own original counts: there are no chains.
+        If that is a copy here, its own original counts, even one that is gone: there are no chains.
         """
         if id in self._copies:
             return self._copies[id].original
         here = self._here(id)
         record = self._store.record(here)
-        if here in self._raised or record is None or self._store.record(record.original) is None:
-            return here
-        return record.original
+        return here if here in self._raised or record is None else record.original
 
     def _place(self, record: Record) -> Record:
         """Return the record with our ids."""
