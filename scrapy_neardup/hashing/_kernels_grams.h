@@ -2,7 +2,7 @@
 
 /* The n-grams of a text, and what they are hashed with. */
 typedef struct {
-    uint64_t offset, base;
+    uint64_t base;
     uint64_t *sums; /* polynomials of the first 0, 1, 2, … characters */
     uint64_t *at;   /* hashes of n-grams, see ``hash_n_grams`` */
     Py_ssize_t length, count;
@@ -16,14 +16,15 @@ IN_CLONES static void mix_points(uint64_t *to, const Py_UCS4 *at, Py_ssize_t cou
 }
 
 /* Makes the sums, and room for hashes; 0 with an error, else release the sums. */
-static int begin_grams(Grams *grams, const Py_UCS4 *at, Py_ssize_t length)
+static int begin_grams(Grams *grams, const Py_UCS4 *at, Py_ssize_t length, uint64_t offset, uint64_t base)
 {
-    uint64_t base = grams->base, sum = 0, *sums, *mixed;
+    uint64_t sum = 0, *sums, *mixed;
     Py_ssize_t i;
     grams->length = length;
+    grams->base = base;
     if (!(sums = grams->sums = memory_for(length, 2 * sizeof *sums)))
         return 0;
-    mix_points(mixed = grams->at = sums + length + 1, at, length, grams->offset);
+    mix_points(mixed = grams->at = sums + length + 1, at, length, offset);
     sums[0] = mixed[length] = 0;
     for (i = 0; i < length; i += 2) { /* two at once: half the chain. A last one too many spoils mixed[0] */
         sums[i + 1] = sum * base + mixed[i];
