@@ -99,13 +99,6 @@ class Fingerprint:
     quoted: int = 0
     in_form: bool = False
 
-    def with_keys(self, keys: tuple[int, ...]) -> Fingerprint:
-        """Return a copy with other keys; faster than ``replace``, as nearly every page needs it."""
-        return Fingerprint(
-            *(keys, self.sketch, self.sentences, self.whole, self.own, self.site),
-            *(self.boilerplate, self.site_free, self.title, self.quoted, self.in_form),
-        )
-
     def why_unjudged(self, needed: int) -> AnyReason:
         """Return why a page with fewer than ``needed`` own letters is not judged, or an empty string."""
         if self.own is None or self.own >= needed:

@@ -12,7 +12,7 @@ from typing import Any
 
 from scrapy_neardup.ages import parse_duration
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.judge.policy import FIRST, POLICIES, KeepPolicy, Policy
+from scrapy_neardup.judge.context import FIRST, POLICIES, KeepPolicy, Policy
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.cascade.parameters import ARTICLE, METHOD, PROFILES
 from scrapy_neardup.model import Kind, Likeness, Verdict
@@ -20,9 +20,9 @@ from scrapy_neardup.page.extraction import Extractor, HtmlReader
 from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.page.source import BodyHasher, PageSource
 from scrapy_neardup.report.words import LANGUAGES
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.recipe import Secret
+from scrapy_neardup.state.record import Keep
 from scrapy_neardup.state.urls import parse_url, placeholders_checked
 from scrapy_neardup.untrusted import line_logger
 from scrapy_neardup.workers.pool import WorkerPool, default_size

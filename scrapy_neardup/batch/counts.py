@@ -21,9 +21,9 @@ from scrapy_neardup.state.boilerplate import (
     COMMON_HERE,
     LEAST_PAGES,
     CountsOfSite,
+    Sentences,
     site_bit,
 )
-from scrapy_neardup.state.sentence_counts import Sentences
 
 Hashes = npt.NDArray[np.uint64]
 _NO_HASHES = np.zeros(0, np.uint64)

@@ -12,16 +12,14 @@ from dataclasses import replace
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from scrapy_neardup.judge.context import Context
+from scrapy_neardup.judge.context import CANONICAL, LONGEST, Context, KeepPolicy
 from scrapy_neardup.judge.matching import SimilarPage, is_older
-from scrapy_neardup.judge.policy import CANONICAL, LONGEST, KeepPolicy
 from scrapy_neardup.model import Comparison, Kind, Page
 from scrapy_neardup.page.reading import EXTRACTOR
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.boilerplate import publisher
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.pages import newest_replacement
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.sentences import sentences
 
@@ -72,8 +70,8 @@ def _preferred_kind(context: Context, nearest: SimilarPage) -> Kind | None:
     for one in {first.id: first, leader.id: leader}.values():
         comparison = nearest.comparison
         if one.id != nearest.compared.id:
-            comparison = context.method.compare(context.fingerprint, one.sketch, context.candidates.overused_keys)
-            if one.id == first.id and not context.counts_as_copy(comparison):
+            comparison = context.compare(one)
+            if one.id == first.id and not comparison.is_copy(context.policy.also_copies):
                 return None
         if isinstance(policy, str) and not _holds_nearly_all(context, one, comparison):
             return None

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from scrapy_neardup.batch.counts import MOST, ExactCounts
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Kind
-from scrapy_neardup.state.boilerplate import Counts
+from scrapy_neardup.state.boilerplate import Counts, Sentences
 from scrapy_neardup.state.opening import memory_state
-from scrapy_neardup.state.sentence_counts import Sentences
 from tests.build import make_detector, page, story
 
 SITES = ("a.example", "www.a.example", "b.example", "")

@@ -23,13 +23,12 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.base import Engine
 from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state import layout, postings
-from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state import layout, records
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.postings import pairs
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
+from scrapy_neardup.state.records import pairs
 from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
 from tests.faults import Disk
 from tests.server.redis_server import Server
@@ -322,7 +321,7 @@ def test_random_steps_do_as_a_model_of_dictionaries(
 ) -> None:
     """``most``: ids in a row of postings."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(postings, "MOST", most)
+        patch.setattr(records, "MOST", most)
         walk(scheme, tmp_path, examples, request)
 
 
