@@ -66,7 +66,7 @@ static uint64_t gram_of(const Py_UCS4 *at, Py_ssize_t count, uint64_t offset, ui
  * hashes want one place, they are sorted, and their order is lost. */
 static Py_ssize_t different(const Grams *grams)
 {
-    uint64_t *values = grams->at;
+    uint64_t *values = grams->at, *before = values - 1; /* a sum stands there */
     uint32_t *table; /* one more than the place of a hash, or 0 */
     size_t mask = 1, tries = 0;
     Py_ssize_t i, found = 0, count = grams->count;
@@ -79,12 +79,13 @@ static Py_ssize_t different(const Grams *grams)
     }
     for (i = 0; i < count && tries <= 16 * (size_t)count; i++) {
         size_t place = (size_t)(values[i] >> shift);
-        for (; table[place] && values[table[place] - 1] != values[i]; tries++)
-            place = (place + 1) & mask;
-        if (!table[place]) {
-            table[place] = (uint32_t)i + 1;
-            found++;
+        uint32_t held = table[place];
+        while ((held != 0) & (before[held] != values[i])) { /* rare, so a processor foresees it */
+            held = table[place = (place + 1) & mask];
+            tries++;
         }
+        found += !held;
+        table[place] = held ? held : (uint32_t)i + 1;
     }
     PyMem_Free(table);
     if (i < count) {
