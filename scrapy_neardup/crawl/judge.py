@@ -127,7 +127,6 @@ class Judge:
             if page is None or page.is_lost:
                 visit.pages[url] = page = await self._judge(url, make)
                 page.response_items = visit.items
-                page.is_failed = url in visit.failed
             return page
 
     async def _judge(self, url: str, make: Make) -> JudgedPage:
@@ -178,16 +177,16 @@ class Judge:
         notes, detector, reader = self._notes, self._detector, self._reader
         url, body = page.url, page.body
         may_know = detector.may_know(url, body)
-        begun = reader.begin(page) if isinstance(page, UnreadPage) and not may_know else None
+        reading = reader.begin(page) if isinstance(page, UnreadPage) and not may_know else None
         async with self._order:
             if may_know and not notes.state_failed and (unchanged := detector.check_bytes(url, body)):
                 self._watch.see(Page(url), unchanged)
                 return unchanged
             if isinstance(page, UnreadPage):
-                page = await reader.read_quickly(page, begun)
+                page = await reader.read_quickly(page, reading)
         # From here on nothing waits before the page is checked, unless it takes long or a server is asked.
         if isinstance(page, UnreadPage):
-            page = await reader.read_slowly(page, begun)
+            page = await reader.read_slowly(page, reading)
         here = nullcontext(LocalJudgement(detector))
         async with here if self._server is None else self._server.judgement() as judgement:
             while not notes.state_failed:

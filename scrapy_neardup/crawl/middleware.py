@@ -128,7 +128,7 @@ class NearDupSpiderMiddleware:
                         yield item
         except Exception as error:
             failure = error
-            items.is_cut_off = True
+            items.is_lost = True
         items.complete()
         for item in held:
             yield item

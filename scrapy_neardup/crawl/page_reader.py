@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import TypeVar
 
 from scrapy_neardup.crawl import stats
@@ -15,12 +15,12 @@ from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import Answer, PageContent
 from scrapy_neardup.page.source import PageSource, UnreadPage
 from scrapy_neardup.settings import AUTO, Config
-from scrapy_neardup.workers.pool import WorkerPool
+from scrapy_neardup.workers.pool import Reading, WorkerPool
 
 T = TypeVar("T")
 
-#: Seconds that all pages wait for the first of them. More than a worker takes to start and read an ordinary page.
-PATIENCE = 3.0
+#: Seconds of reading after which later pages overtake a page. For a worker to begin they wait six times as long.
+PATIENCE = 0.5
 #: Seconds of reading before page workers start by default: each takes a second to start, and some 150 MB.
 _START_AFTER = 3.0
 
@@ -56,27 +56,31 @@ class AsyncPageReader:
         """Seconds of reading, in all processes together."""
         return self._spent_here + sum(pool.spent for pool in self._pools)
 
-    def begin(self, draft: UnreadPage) -> asyncio.Future[Answer] | None:
+    def begin(self, draft: UnreadPage) -> Reading | None:
         """Let a worker begin with a page. None without a worker, or before workers pay: the page will be read here."""
         if self._page_pool is None or self.spent < self._start_after:
             return None
-        return asyncio.wrap_future(self._page_pool.submit(draft.content))
+        return self._page_pool.submit(draft.content)
 
-    async def read_quickly(self, draft: UnreadPage, begun: asyncio.Future[Answer] | None) -> Page | UnreadPage:
+    async def read_quickly(self, draft: UnreadPage, reading: Reading | None) -> Page | UnreadPage:
         """The page of a draft; the draft itself if reading takes long. Raises ExtractionError."""
-        if begun is not None:
-            await asyncio.wait([begun], timeout=PATIENCE)
-            if not begun.done():
-                return draft
-        answer = self._take(draft.content, begun)
+        if reading is not None:
+            answered, last = asyncio.wrap_future(reading), monotonic() + 6 * PATIENCE
+            while not reading.done():
+                begun = reading.begun
+                seconds = (last if begun is None else min(last, begun + PATIENCE)) - monotonic()
+                if seconds <= 0:
+                    return draft
+                await asyncio.wait([answered], timeout=min(seconds, PATIENCE))
+        answer = self._take(draft.content, reading)
         return draft if answer is None else self._source.finish(draft, answer)
 
-    async def read_slowly(self, draft: UnreadPage, begun: asyncio.Future[Answer] | None) -> Page:
+    async def read_slowly(self, draft: UnreadPage, reading: Reading | None) -> Page:
         """The page of a draft that takes long. Raises ExtractionError."""
         answer: Answer = None
-        if begun is not None and not begun.done():
-            await begun
-            answer = self._take(draft.content, begun)
+        if reading is not None and not reading.done():
+            await asyncio.wrap_future(reading)
+            answer = self._take(draft.content, reading)
         if answer is None and self._risky_pool is not None:
             self._notes.count(stats.APART)
             answer = await asyncio.wrap_future(self._risky_pool.submit(draft.content))
@@ -97,15 +101,15 @@ class AsyncPageReader:
         for pool in self._pools:
             pool.close()
 
-    def _take(self, content: PageContent, begun: asyncio.Future[Answer] | None) -> Answer:
+    def _take(self, content: PageContent, reading: Reading | None) -> Answer:
         """The answer of a worker that is done, or of this process; None if that may take long."""
         pool = self._page_pool
         if pool is not None and pool.replaced:
             self._notes.stats.set_value(stats.REPLACED, pool.replaced)
             what = "A worker that reads pages %s. Another one replaces it."
             self._notes.warn_once("replaced", what, pool.why_replaced)
-        if begun is not None:
-            answer = begun.result()
+        if reading is not None:
+            answer = reading.result()
             if not isinstance(answer, NoWorker):
                 return answer
             self._page_pool = None

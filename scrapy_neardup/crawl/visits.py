@@ -24,30 +24,33 @@ from scrapy_neardup.page.source import PageResponse
 
 @dataclass(eq=False, slots=True)
 class Awaited:
-    """A page waits for this until it is sealed: a file of a feed, or all items of its response."""
+    """A page waits for this until it is sealed: a file of a feed, or all items of its response.
+
+    ``is_lost``: an item of it is lost, so its pages do not count.
+    """
 
     name: str = ""
     is_done: bool = False
+    is_lost: bool = False
 
 
 @dataclass(eq=False, slots=True)
 class ResponseItems(Awaited):
     """Counts the items of one response. A page that they share is not sealed before all of them have ended.
 
-    Otherwise the first item would seal the page, and a kill would lose the others for good. ``is_complete``: the
-    callback yields no more items. ``is_cut_off``: it failed, so there might have been more. ``on_done`` is called when
-    all items have ended; a callback of the spider that breaks off may prevent that.
+    Otherwise the first item would seal the page, and a kill would lose the others for good. ``is_lost``: the callback
+    failed, so there might have been more, or an earlier pipeline lost one. ``is_complete``: the callback yields no more
+    items. ``on_done`` is called when all items have ended.
     """
 
     announced: int = 0
     ended: int = 0
     is_complete: bool = True
-    is_cut_off: bool = False
     on_done: Callable[[Awaited], None] | None = None
 
     @property
     def are_several(self) -> bool:
-        return self.announced + self.is_cut_off > 1
+        return self.announced + self.is_lost > 1
 
     @property
     def is_last(self) -> bool:
@@ -96,8 +99,8 @@ class Visit:
     """One response, or none, and what its items share.
 
     ``opted_out``: by the request. ``pages``: by URL; ``locks``: one for each, while it is judged. ``urls``: of items;
-    all are known before the first item without one is judged, unless there are very many. ``failed``: URLs of pages
-    with an item that an earlier pipeline lost. ``unnamed``: items so far with content and without URL.
+    all are known before the first item without one is judged, unless there are very many. ``unnamed``: items so far
+    with content and without URL.
     """
 
     served: PageResponse | None = None
@@ -106,7 +109,6 @@ class Visit:
     pages: dict[str, JudgedPage] = field(default_factory=dict)
     locks: defaultdict[str, Lock] = field(default_factory=lambda: defaultdict(Lock))
     urls: set[str] = field(default_factory=set)
-    failed: set[str] = field(default_factory=set)
     unnamed: int = 0
 
     @property

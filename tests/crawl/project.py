@@ -67,7 +67,7 @@ class PathSpider(scrapy.Spider):
     """Yields given items, then requests each path and yields the items of its page, else one of the kinds in turn.
 
     Callbacks are sync and async in turn, unless ``in_order``: then all take as many steps. ``once``: nothing that was
-    requested before.
+    requested before. ``breaks``: so many items a page, then the callback fails.
     """
 
     name = "paths"
@@ -77,6 +77,7 @@ class PathSpider(scrapy.Spider):
     kinds: Sequence[str] = ("dict",)
     optout: Sequence[str] = ()
     in_order = once = False
+    breaks = 1_000
 
     async def start(self) -> Any:
         for item in self.items:
@@ -94,7 +95,10 @@ class PathSpider(scrapy.Spider):
 
     def parse(self, response: Any, kind: str) -> Any:
         own = re.search("<!-- items (.*) -->", response.text)
-        yield from json.loads(own[1]) if own else [KINDS[kind](url=response.url)]
+        items = json.loads(own[1]) if own else [KINDS[kind](url=response.url)]
+        yield from items[: self.breaks]
+        if len(items) > self.breaks:
+            raise ValueError("the page looks different")
 
     async def parse_async(self, response: Any, kind: str) -> Any:
         for item in self.parse(response, kind):
