@@ -17,9 +17,8 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.delivery import Delivery
-from scrapy_neardup.crawl.judge import Judge
+from scrapy_neardup.crawl.judge import AsyncPageReader, Judge, make_page_reader
 from scrapy_neardup.crawl.notes import Notes, log_not_requested, log_opening, log_unsealed
-from scrapy_neardup.crawl.page_reader import AsyncPageReader, make_page_reader
 from scrapy_neardup.crawl.site_watch import SiteWatch
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.detector import Detector

@@ -47,7 +47,7 @@ _STARTS = 3
 _BROKEN = OSError, EOFError, ValueError, TypeError, MemoryError, OverflowError
 
 
-class Reading(Future[Answer]):
+class PendingAnswer(Future[Answer]):
     """The answer to come. ``begun``: when a worker that had started took the page, by the monotonic clock."""
 
     begun: float | None = None
@@ -71,7 +71,7 @@ class WorkerPool:
         self._options = options
         self._name = name
         self._workers: list[_Worker] = []
-        self._queue: SimpleQueue[Reading | None] = SimpleQueue()
+        self._queue: SimpleQueue[PendingAnswer | None] = SimpleQueue()
         self._lock = Lock()
         self._unfinished = 0
         self._closed = Event()
@@ -81,9 +81,9 @@ class WorkerPool:
         """Seconds of reading, in all workers together."""
         return sum(worker.spent for worker in self._workers)
 
-    def submit(self, content: PageContent) -> Reading:
+    def submit(self, content: PageContent) -> PendingAnswer:
         """Read a page; the result is an ExtractionError if that fails. A page that waits can be cancelled."""
-        reading = Reading(content)
+        reading = PendingAnswer(content)
         if self._closed.is_set():
             reading.set_result(_crawl_over())
             return reading
@@ -164,7 +164,7 @@ class _Worker:
         self._closed = closed
         self._note_replaced = note_replaced
 
-    def read(self, reading: Reading) -> Answer:
+    def read(self, reading: PendingAnswer) -> Answer:
         """Read a page. Raises ExtractionError.
 
         A page gets a second process if the first one dies: somebody else may have killed it, or the system, for want of

@@ -17,7 +17,7 @@ from scrapy.statscollectors import StatsCollector
 
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.page.extraction import PageContent
-from scrapy_neardup.workers.pool import Reading
+from scrapy_neardup.workers.pool import PendingAnswer
 
 Log = pytest.LogCaptureFixture
 Patch = pytest.MonkeyPatch
@@ -37,9 +37,9 @@ class Pool:
         self.is_closed = False
         self.begins: Callable[[float], float | None] = lambda now: now
 
-    def submit(self, content: PageContent) -> Reading:
+    def submit(self, content: PageContent) -> PendingAnswer:
         self.pages.append(content)
-        reading = Reading(content)
+        reading = PendingAnswer(content)
         reading.begun = self.begins(monotonic())
         answer, delay = (one(content) if callable(one) else one for one in (self.answer, self.delay))
         asyncio.get_running_loop().call_later(delay, reading.set_result, answer)

@@ -24,7 +24,7 @@ from scrapy.extensions.feedexport import FileFeedStorage
 from scrapy.http import HtmlResponse
 from scrapy.utils.asyncio import is_asyncio_available
 
-from scrapy_neardup.crawl import page_reader, visits
+from scrapy_neardup.crawl import judge, visits
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.server.engine import Redis
@@ -269,7 +269,7 @@ class Patient(Passing):
     """Before our pipeline: has pages wait for their turn however slow the machine is, and notes the order of items."""
 
     def __init__(self, crawler: Any) -> None:
-        page_reader.PATIENCE = 60.0
+        judge.PATIENCE = 60.0
         self.arrived: list[str] = []
         crawler.stats.set_value("arrived", self.arrived)
 

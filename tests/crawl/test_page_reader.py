@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.crawl.middleware import hold
-from scrapy_neardup.crawl.page_reader import AsyncPageReader, make_page_reader
+from scrapy_neardup.crawl.judge import AsyncPageReader, make_page_reader
+from scrapy_neardup.crawl.visits import hold
 from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import HtmlReader
@@ -75,7 +75,7 @@ def test_without_workers_a_page_is_read_here_and_a_risky_page_by_its_own_worker(
 def test_with_workers_a_page_is_read_there_and_if_none_can_start_here_after_one_warning(
     answer: Any, html: str, text: str, risky: int, delay: float, caplog: Log, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr("scrapy_neardup.crawl.page_reader.PATIENCE", delay / 2 or 60)
+    monkeypatch.setattr("scrapy_neardup.crawl.judge.PATIENCE", delay / 2 or 60)
     page_pool, risky_pool = Pool(answer, delay), Pool(ExtractionError("too_slow", "why"))
     desk = Desk(page_pool, risky_pool)
     assert desk.read(html, html) == [text] * 2
