@@ -22,10 +22,9 @@ from scrapy_neardup.judge.matching import candidates
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.server.asynchronous import AsyncLink
 from scrapy_neardup.server.claims import PageLost, pack, pending_page
-from scrapy_neardup.server.counting import CHUNK
 from scrapy_neardup.server.layout import lease_name
 from scrapy_neardup.server.program import PLACE, REGISTER, PendingPage, Program
-from scrapy_neardup.server.store import BATCH, RedisStore
+from scrapy_neardup.server.store import BATCH, CHUNK, RedisStore
 from scrapy_neardup.server.transaction import TRIES, NotFetched, OvertakenError, RemoteTransaction, overtaken_too_often
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.pages import ALL
@@ -114,7 +113,7 @@ class RemoteCrawl:
 
     def start(self, work: Coroutine[Any, Any, None], *, follows: bool = False) -> None:
         """Start work that nobody awaits. If it ``follows``, all started work is done first."""
-        task = asyncio.ensure_future(self._report_errors(work, list(self._tasks) if follows else []))
+        task = asyncio.create_task(self._report_errors(work, list(self._tasks) if follows else []))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -243,6 +242,9 @@ class RemoteCrawl:
 class RemoteJudgement:
     """One page from its first check until its outcome is known. Enter it, and leave it with the verdict."""
 
+    #: The rows that it read, and whether its outcome is known.
+    transaction: RemoteTransaction
+    over: asyncio.Event
     #: The page, its fingerprint, the row of its URL, how others see it, and ``Link.breaks`` when it was registered.
     _page: Page
     _fingerprint: Fingerprint | None
@@ -251,9 +253,6 @@ class RemoteJudgement:
     breaks: int
 
     def __init__(self, crawl: RemoteCrawl) -> None:
-        self.transaction = RemoteTransaction()
-        #: Whether the outcome is known.
-        self.over = asyncio.Event()
         self._crawl = crawl
         self._store = crawl.store
         #: Keys that its verdict added.
