@@ -405,12 +405,13 @@ class RemoteJudgement:
 
     async def _fetch_earlier(self) -> list[Reservation] | None:
         """Fetch the found records. Return the earlier pages in flight; None if one is gone: then look up again."""
+        rows, groups = self._wanted()
+        if not (self._earlier or rows):
+            return []
         program = self._crawl.program()
         for place in self._earlier:
             program.pending(place)
-        take = self.transaction.add_reads(program, *self._wanted())
-        if program.is_empty:
-            return []
+        take = self.transaction.add_reads(program, rows, groups)
         answers = iter((await self._crawl.link.run(program))[1:])
         found, is_one_gone = list[Reservation](), False
         for place in list(self._earlier):
