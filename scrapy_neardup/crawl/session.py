@@ -187,7 +187,7 @@ class Session:
         numbers.set_value(stats.TIME_METHOD, round(spent["method"], 3))
         numbers.set_value(stats.TIME_STORE, round(spent["store"], 3))
         if of_state:
-            pages = store.pages if store.snapshot is None else store.snapshot.pages
+            pages = store.pages if store.snapshot is None else store.pages_at_opening
             self.notes.set_state(pages, store.size())
 
     def _end_generation(self) -> None:
