@@ -285,11 +285,8 @@ class Config:
         """What happens to the item: one of ``ACTIONS``."""
         if not self.drop or verdict.kind is Kind.BETTER:  # the tag says what it supersedes
             return TAG
-        if verdict.kind is Kind.MINOR_UPDATE:
-            return self.policy[Kind.MINOR_UPDATE]
-        if verdict.likeness is not None:
-            return self.policy[verdict.likeness]
-        return DROP if verdict.is_copy else PASS
+        kind = Kind.MINOR_UPDATE if verdict.kind is Kind.MINOR_UPDATE else verdict.likeness
+        return self.policy[kind] if kind is not None else DROP if verdict.is_copy else PASS
 
     def passes(self, verdict: Verdict) -> bool:
         """Whether the item goes on to later pipelines."""
@@ -298,8 +295,7 @@ class Config:
     @property
     def bounds(self) -> Bounds | None:
         """The bounds of the state, or None."""
-        bounds = Bounds(self.ttl, self.max_pages)
-        return None if bounds == Bounds() else bounds
+        return Bounds(self.ttl, self.max_pages) if self.ttl or self.max_pages else None
 
     def make_method(self) -> Method:
         """The method with its parameters; raises SettingsError that names the settings."""
@@ -395,12 +391,11 @@ def read_setting(settings: Mapping[str, Any], name: str) -> Any:
 def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given values by field; warn of names that resemble our settings."""
     values: dict[str, Any] = {}
-    for name in settings:
-        if name in ("DROP_DUPLICATES", "NEARDUP_ENABLED"):
-            values[SETTINGS[name][0]] = read_setting(settings, name)
-        elif name in SETTINGS:
+    for name, value in settings.items():
+        if name in SETTINGS:
             field_name, read = SETTINGS[name]
-            values[field_name] = read(name, settings[name])
+            if value is not None or name not in ("DROP_DUPLICATES", "NEARDUP_ENABLED"):
+                values[field_name] = read(name, value)
         elif name.startswith("NEARDUP_"):
             meant = meant_setting(name)
             asked = f" Did you mean {meant}?" if meant else ""

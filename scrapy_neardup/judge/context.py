@@ -10,7 +10,7 @@ from typing import Any
 
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.in_flight import InFlight, Reservation
-from scrapy_neardup.judge.lists import ManualKind, find_manual_verdict, may_have_manual_verdicts
+from scrapy_neardup.judge.lists import ManualKind, find_manual_verdict
 from scrapy_neardup.judge.matching import (
     SearchResult,
     SimilarPage,
@@ -27,6 +27,9 @@ from scrapy_neardup.text.sentences import why_unjudged
 FIRST, LONGEST, CANONICAL = POLICIES = ("first", "longest", "canonical")
 #: A value of that setting.
 KeepPolicy = str | tuple[str, ...]
+#: Comparisons of pages with the same source, and with a page of a former recipe.
+SAME_SOURCE = Comparison(1.0, 1.0, duplicate=True, certain=True, identical=True)
+NOT_COMPARED = Comparison(0.0, 0.0, duplicate=True, certain=False, identical=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +69,8 @@ class CrawlContext:
         self.store = store
         self.policy = policy
         self.generation = generation
-        #: False saves a look-up for each page.
-        self.has_manual_verdicts = may_have_manual_verdicts(store)
+        #: Whether there are manual verdicts, or another process may give one meanwhile. False saves look-ups.
+        self.has_manual_verdicts = store.is_shared or next(store.rows(b"n"), None) is not None
         #: Whether the state keeps a list of dropped pages.
         self.lists_drops = store.is_persistent and policy.keep is not Keep.NOTHING
         #: The method and all settings that decide, as text to be hashed: see ``rules.drop_mark``.
@@ -157,11 +160,9 @@ class Context:
         copy. ``migrate`` promises that, also for a copy that was dropped.
         """
         known = self.known
-        if known is not None and known.former:
-            return match_with(known, similarity=0.0, containment=0.0)
-        if known is None or not known.is_delivered:
+        if known is None or not (known.former or known.is_delivered):
             return None
-        return self.match(SimilarPage(self.known_comparison, known, known))
+        return self.match(SimilarPage(NOT_COMPARED if known.former else self.known_comparison, known, known))
 
     @property
     def kind_of_update(self) -> Kind:
@@ -189,18 +190,13 @@ class Context:
     # The parts of a ruling.
 
     def match(self, similar: SimilarPage) -> Match:
-        """The match with the page that decides, and the sentences that both pages hold."""
-        comparison, sketch = similar.comparison, similar.compared.sketch
-        shared = self.method.shared(self.page, sketch) if self.page.text and sketch else ()
-        return match_with(
-            similar.leader, similarity=comparison.similarity, containment=comparison.containment, shared=shared
-        )
+        """The match with the page that decides: the id of its group, and the sentences that both pages hold."""
+        comparison, leader, compared = similar.comparison, similar.leader, similar.compared
+        has_texts = self.page.text and compared.sketch and not compared.is_unjudged
+        shared = self.method.shared(self.page, compared.sketch) if has_texts else ()
+        about = comparison.similarity, comparison.containment, shared
+        return Match(leader.group, leader.url, leader.first_seen, *about)
 
     def verdict(self, kind: Kind, id: int = 0, match: Match | None = None, **more: Any) -> Verdict:
         """A verdict on the page; ``more``: other fields of it."""
         return Verdict(kind, self.page.url, id, match, reader=self.page.reader, **more)
-
-
-def match_with(original: Record, *, similarity: float, containment: float, shared: tuple[str, ...] = ()) -> Match:
-    """The match with the page that decides. It has the id of the group, which all pages of the group show."""
-    return Match(original.group, original.url, original.first_seen, similarity, containment, shared)

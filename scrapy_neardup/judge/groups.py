@@ -82,25 +82,19 @@ def _preferred_kind(context: Context, nearest: SimilarPage) -> Kind | None:
 
 
 def is_better(context: Context, leader: Record, first: Record) -> bool:
-    """Whether a page is better than the page that leads a group; ``first`` was the group's first."""
-    url, policy = context.page.url, context.policy.keep_policy
+    """Whether a page is better than the page that leads a group; ``first`` was the group's first.
+
+    A longer article counts as the method knows it, without boilerplate. A page of HTML in which our reader recognised
+    no article may be mostly menu, so it is never better.
+    """
+    page, policy = context.page, context.policy.keep_policy
     if policy == LONGEST:
-        return _is_longer(context, leader)
+        ours, theirs = _lengths(context, leader)
+        may_be_menu = page.reader not in ("", EXTRACTOR) and not page.main
+        return not may_be_menu and theirs > 0 and ours >= _LONGER * theirs
     if policy == CANONICAL:
         return _is_canonical(context, leader, first)
-    return _rank(url, policy) < _rank(leader.url, policy)
-
-
-def _is_longer(context: Context, leader: Record) -> bool:
-    """Whether the article is longer, by a tenth at least.
-
-    It counts as the method knows it, without boilerplate. A page of HTML in which our reader recognised no article may
-    be mostly menu, so it is never better.
-    """
-    if context.page.reader not in ("", EXTRACTOR) and not context.page.main:
-        return False
-    ours, theirs = _lengths(context, leader)
-    return theirs > 0 and ours >= _LONGER * theirs
+    return _rank(page.url, policy) < _rank(leader.url, policy)
 
 
 def _is_much_longer_stranger(context: Context, first: Record) -> bool:

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Iterator, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import Enum
 from itertools import islice
 from weakref import WeakKeyDictionary
 
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import Changes, Row
-from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Comparison, Fingerprint, Likeness, Verdict
+from scrapy_neardup.model import Likeness, Verdict
 from scrapy_neardup.state.layout import drop_key, generation_of, judgement_key, last_id, url_key
 from scrapy_neardup.state.pages import PageStore, representative_of
 from scrapy_neardup.state.record import Record
-
-#: The least similarity of a manual copy: similarity 0 marks a page that could not be judged.
-_LEAST = 1 / 65535
-_NOT_COMPARED = Comparison(0.0, 0.0, duplicate=True, certain=False, identical=False)
-#: Kinds that a manual copy may have; it is ``near`` if the method names none of these.
-_COPIES = (Likeness.IDENTICAL, Likeness.NEAR, Likeness.RETITLED)
 
 
 class ManualKind(str, Enum):
@@ -61,11 +54,6 @@ class ManualVerdict:
         return verdict
 
 
-def may_have_manual_verdicts(store: PageStore) -> bool:
-    """Whether somebody gave a verdict by hand, or another process may do so while the state is open here."""
-    return store.is_shared or next(store.rows(b"n"), None) is not None
-
-
 def find_manual_verdict(store: PageStore, url: str) -> ManualVerdict | None:
     """The manual verdict on the page at a URL; raises StoreDamaged if it cannot be read."""
     key = judgement_key(url, store.hashes)
@@ -99,13 +87,6 @@ def original_at(store: PageStore, url: str, except_url: str) -> Record | None:
     record = store.find(url)
     original = representative_of(store, record, except_url) if record is not None else None
     return original if original is not None and (original.is_original or original.has_led) else None
-
-
-def compare_by_hand(method: Method, fingerprint: Fingerprint, original: Record, overused_keys: Set[int]) -> Comparison:
-    """The comparison of two pages that a person called copies; a page of a former recipe cannot be compared."""
-    comparison = _NOT_COMPARED if original.former else method.compare(fingerprint, original.sketch, overused_keys)
-    likeness = comparison.likeness if comparison.likeness in _COPIES else Likeness.NEAR
-    return replace(comparison, duplicate=True, likeness=likeness, similarity=max(comparison.similarity, _LEAST))
 
 
 # Dropped pages.

@@ -13,16 +13,19 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from scrapy_neardup.errors import AnyReason
-from scrapy_neardup.judge.context import Context, match_with
+from scrapy_neardup.judge.context import NOT_COMPARED, SAME_SOURCE, Context
 from scrapy_neardup.judge.groups import add_evidence, kind_of_copy
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
-from scrapy_neardup.judge.lists import ManualKind, compare_by_hand, drop_row, original_at
+from scrapy_neardup.judge.lists import ManualKind, drop_row, original_at
 from scrapy_neardup.judge.matching import SimilarPage, may_decide
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.model import NO_SENTENCES, ROW, Comparison, Fingerprint, Kind, Likeness, Match, Verdict
 from scrapy_neardup.state.pages import PageStore, representative_and_original, representative_of
 from scrapy_neardup.state.record import Record, is_same_mark, row_mark
 from scrapy_neardup.state.record import evidence as make_evidence
+
+#: Kinds that a manual copy may have; it is ``near`` if the method names none of these.
+_COPIES = (Likeness.IDENTICAL, Likeness.NEAR, Likeness.RETITLED)
 
 # Pages that are compared with no other page: the items of a listing (``Page.row``), and pages without enough text. In
 # place of a sketch their record holds the hash of their source (``Page.html``: a number, made from the HTML or from the
@@ -70,19 +73,15 @@ def _judge_by_source(context: Context, reason: AnyReason) -> Ruling:
     return reserve(context, verdict, record, Fingerprint((), source))
 
 
-def _hold_back(context: Context, kind: Kind = Kind.UNCHANGED, comparison: Comparison | None = None) -> Ruled:
+def _hold_back(context: Context, kind: Kind = Kind.UNCHANGED, comparison: Comparison = SAME_SOURCE) -> Ruled:
     """Rule that a page came again at its URL, and keep its record; an unchanged page gives it the digest of its bytes.
 
-    ``comparison``: with the known page; None if their sources are the same. The page that represents its group counts
-    as seen.
+    ``comparison``: with the known page. The page that represents its group counts as seen.
     """
     known = context.known
     assert known is not None
     original = representative_of(context.store, known) or known
-    if comparison is None:
-        match = match_with(original, similarity=1.0, containment=1.0)
-    else:
-        match = context.match(SimilarPage(comparison, original, known))
+    match = context.match(SimilarPage(comparison, original, known))
     renewed = replace(known, body=context.page.body or known.body) if kind is Kind.UNCHANGED else known
     copied_from = representative_and_original(context.store, original)
     return keep_record(context, context.verdict(kind, known.id, match), copied_from, renewed)
@@ -140,7 +139,11 @@ def judge_manual_copy(context: Context) -> Ruling | None:
     if original is None:
         in_flight = context.first(context.in_flight.under(manual.other))
         return Blocked(in_flight) if in_flight is not None else None
-    comparison = compare_by_hand(context.method, context.fingerprint, original, context.search_result.overused_keys)
+    # A page of a former recipe cannot be compared. Similarity 0 would mark a page that could not be judged.
+    comparison = NOT_COMPARED if original.former else context.compare(original)
+    likeness = comparison.likeness if comparison.likeness in _COPIES else Likeness.NEAR
+    similarity = max(comparison.similarity, 1 / 65535)
+    comparison = replace(comparison, duplicate=True, likeness=likeness, similarity=similarity)
     return judge_as_copy(context, SimilarPage(comparison, original, original), Kind.DUPLICATE, by_hand=True)
 
 

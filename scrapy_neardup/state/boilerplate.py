@@ -65,15 +65,15 @@ class CountsOfSite(ABC):
         """Count a page, and whether it is a form."""
 
     @abstractmethod
-    def forms(self) -> float:
+    def template_share(self) -> float:
         """Return the share of forms among the last pages; 0 if too few pages are known."""
 
     @abstractmethod
-    def stood_here(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+    def pages_here(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         """Return on how many pages each sentence stood, at most 256."""
 
     @abstractmethod
-    def stood_everywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+    def pages_everywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         """Return a lower bound for the pages of each sentence on all sites; copies do not count."""
 
     @abstractmethod
@@ -82,19 +82,19 @@ class CountsOfSite(ABC):
 
     def pages(self) -> int:
         """Return the number of counted pages, at most 256; 0 for pages without a site."""
-        return int(self.stood_on(ALL_PAGES)[0])
+        return int(self.pages_on_site(ALL_PAGES)[0])
 
-    def stood_on(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+    def pages_on_site(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         """Return on how many pages each sentence stood, at most 256; on none of those without a site."""
-        return self.stood_here(sentences) if self.site else np.zeros(len(sentences), np.uint16)
+        return self.pages_here(sentences) if self.site else np.zeros(len(sentences), np.uint16)
 
-    def stood_anywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+    def pages_anywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         """Return a lower bound for the pages of each sentence, here or on all sites. Copies count only here."""
-        return np.maximum(self.stood_here(sentences), self.stood_everywhere(sentences))
+        return np.maximum(self.pages_here(sentences), self.pages_everywhere(sentences))
 
     def is_own(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
         """Return which sentences are boilerplate of the site itself."""
-        return self.stood_here(sentences) >= COMMON_HERE
+        return self.pages_here(sentences) >= COMMON_HERE
 
     def is_common(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
         """Return which sentences are boilerplate, of the site or everywhere."""
@@ -364,7 +364,7 @@ class _FixedCountsOfSite(CountsOfSite):
             noted = sentences.tobytes() + number
             return kernels.count_page(noted, page is not None, self.number, *self.hashes.drawn, *tables)
         own = np.array([] if page is None else [page], np.uint32)
-        if self.stood_here(own).any():
+        if self.pages_here(own).any():
             return False
         counted = np.concatenate((sentences, own))
         self._counts.here.note(self._of_site(np.concatenate((counted, ALL_PAGES))), 0)
@@ -375,13 +375,13 @@ class _FixedCountsOfSite(CountsOfSite):
     def note_form(self, *, in_form: bool) -> None:
         self._counts.table_of_forms.note(_form(self.site, self.hashes), 1, int(in_form))
 
-    def forms(self) -> float:
+    def template_share(self) -> float:
         return self._counts.table_of_forms.share(_form(self.site, self.hashes))
 
-    def stood_here(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+    def pages_here(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         return self._counts.here.pages(self._of_site(sentences))
 
-    def stood_everywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+    def pages_everywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         return self._counts.everywhere.pages(sentences)
 
     def is_common_everywhere(self, sentences: Sentences) -> npt.NDArray[np.bool_]:

@@ -323,7 +323,7 @@ def test_the_share_of_forms_on_a_site_counts_copies_and_no_later_version(
     for some, expected in ((pages + copies[:20] + updates, 0.0), (copies[20:], 40 / 70)):  # 64 pages are enough
         for one in some:
             answer(detector, one)
-        assert store.on_site("town.example").forms() == expected
+        assert store.on_site("town.example").template_share() == expected
 
 
 @pytest.mark.parametrize("drops", [True, False])

@@ -223,7 +223,7 @@ def test_what_is_told_of_a_page_is_kept_where_the_other_side_has_nothing_new_to_
 
 
 def counts(store: PageStore) -> list[int]:
-    return [int(count) for count in store.on_site("river.example").stood_on(np.array([1, 2], np.uint32))]
+    return [int(count) for count in store.on_site("river.example").pages_on_site(np.array([1, 2], np.uint32))]
 
 
 def test_a_merge_that_was_killed_loses_no_counts() -> None:

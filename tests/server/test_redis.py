@@ -371,7 +371,7 @@ SENTENCES = np.array([7, 70, 16_000], np.uint32)
 
 
 def stood(store: RedisStore) -> list[int]:
-    return [int(count) for count in store.on_site("river.example").stood_on(SENTENCES)]
+    return [int(count) for count in store.on_site("river.example").pages_on_site(SENTENCES)]
 
 
 def test_what_one_counts_all_know_and_each_page_counts_once(opening: Open) -> None:

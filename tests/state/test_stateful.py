@@ -176,7 +176,7 @@ class Steps(RuleBasedStateMachine):
             len(page.keys) for page in model.pages.values()
         )
         assert sum(1 for _ in store.kv.scan(b"j")) == len(model.unsealed)
-        stood = store.on_site(SITE).stood_on(np.array(SENTENCES, np.uint32)).tolist()
+        stood = store.on_site(SITE).pages_on_site(np.array(SENTENCES, np.uint32)).tolist()
         assert stood == [min(256, model.noted[one]) for one in SENTENCES]
         assert store.on_site(SITE).pages() == min(256, model.noted[SITE])
 
