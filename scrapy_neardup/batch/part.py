@@ -57,12 +57,10 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
-from scrapy_neardup.state.boilerplate import ALL_PAGES, COMMON_BITS, COMMON_HERE, number_of_site, site_bit
-from scrapy_neardup.state.evidence import Evidence, Keep
+from scrapy_neardup.state.boilerplate import ALL_PAGES, COMMON_BITS, COMMON_HERE, Sentences, number_of_site, site_bit
 from scrapy_neardup.state.layout import kept_url
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.sentence_counts import Sentences
+from scrapy_neardup.state.record import Evidence, Keep, Record
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)

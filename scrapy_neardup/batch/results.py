@@ -31,13 +31,12 @@ from scrapy_neardup.batch.runs import (
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.files.writers import Writer
-from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.records import output_fields
+from scrapy_neardup.judge.rules import count_sentences
 from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
-from scrapy_neardup.state.evidence import Keep, evidence
+from scrapy_neardup.state.boilerplate import Sentences
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.sentence_counts import Sentences
+from scrapy_neardup.state.record import Keep, Record, evidence
 
 #: The verdicts of a run. ``input`` and ``record`` (from 0) say where a page stood; the rest is as in a tag, without the
 #: time.

@@ -19,6 +19,7 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruling
 from scrapy_neardup.judge.matching import candidates
+from scrapy_neardup.judge.rules import judge_page
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.server.asynchronous import AsyncLink
 from scrapy_neardup.server.claims import PageLost, pack, pending_page
@@ -301,7 +302,8 @@ class RemoteJudgement:
             return ruling
 
     def _judge(self, earlier: list[Reservation]) -> Ruling:
-        return self._crawl.detector.judge(self._page, self._fingerprint, InFlight(earlier), self.given_up)
+        given = self._page, self._fingerprint, InFlight(earlier), self.given_up
+        return self._crawl.detector.judge(judge_page, *given)
 
     @property
     def given_up(self) -> Collection[Reservation]:

@@ -13,13 +13,12 @@ from scrapy_neardup.server.layout import filing_of
 from scrapy_neardup.server.program import PendingPage, Program
 from scrapy_neardup.server.transaction import Note
 from scrapy_neardup.state import layout
+from scrapy_neardup.state.boilerplate import Sentences
 from scrapy_neardup.state.expiry import Expiry
 from scrapy_neardup.state.journal import Journal, UnsealedPages
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.postings import Postings
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.records import Clock
-from scrapy_neardup.state.sentence_counts import Sentences
+from scrapy_neardup.state.records import Clock, Postings
 
 #: Pages to seal or forget at once; the server does nothing else meanwhile.
 BATCH = 200
@@ -42,6 +41,7 @@ class PostingRows(Postings):
     """One row for each posting, because many crawlers file under one key at once."""
 
     def __init__(self, kv: Redis) -> None:
+        super().__init__(kv)
         self._redis = kv
 
     def find(self, keys: Sequence[int], limit: int) -> list[list[int]]:

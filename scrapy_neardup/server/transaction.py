@@ -17,7 +17,7 @@ from scrapy_neardup.hashing.keys import pack_keys
 from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.sentence_counts import Sentences
+from scrapy_neardup.state.boilerplate import Sentences
 
 #: Tries of a write, if others always write first.
 TRIES = 200

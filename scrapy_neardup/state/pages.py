@@ -15,14 +15,12 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import Changes, KeyValueStore, Row
 from scrapy_neardup.kv.checked import Snapshot
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.boilerplate import Counts, CountsOfSite, read_counts
-from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.boilerplate import Counts, CountsOfSite, Sentences, read_counts
 from scrapy_neardup.state.expiry import Bounds, Expiry
 from scrapy_neardup.state.journal import Journal, UnsealedPages, pending_in
 from scrapy_neardup.state.recipe import Secret, pack_recipe, updated
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
 from scrapy_neardup.state.records import PageRows
-from scrapy_neardup.state.sentence_counts import Sentences
 
 T = TypeVar("T")
 #: Pages between writes of the counts. A kill loses the counts of these pages at most.

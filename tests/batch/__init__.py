@@ -21,9 +21,9 @@ from scrapy_neardup.judge.records import Batch
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.recipe import Secret
+from scrapy_neardup.state.record import Keep
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -24,8 +24,8 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files.writers import open_output
 from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.model import Kind, Verdict
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import close_store, open_store
+from scrapy_neardup.state.record import Keep
 from tests.batch import OPTIONS, InlineRunner, Killed, judge_in_order, make_run, verdicts_of, write_records
 from tests.batch.test_equality import drawn
 from tests.build import article_text

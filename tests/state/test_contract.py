@@ -29,11 +29,18 @@ from scrapy_neardup.kv.memory import Temporary
 from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.state import journal, layout, pages
 from scrapy_neardup.state import records as base
-from scrapy_neardup.state.boilerplate import ALL_PAGES, number_of_site, read_counts
+from scrapy_neardup.state.boilerplate import (
+    _BUCKETS,
+    ALL_PAGES,
+    BLOCKS,
+    IN_BLOCK,
+    Sentences,
+    number_of_site,
+    read_counts,
+)
 from scrapy_neardup.state.opening import close_store, memory_state, open_at, open_rows, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.sentence_counts import _BUCKETS, BLOCKS, IN_BLOCK, Sentences
 from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
 from tests.server.redis_cluster import Cluster
 from tests.server.redis_server import Server
@@ -329,7 +336,7 @@ def note(store: PageStore, pages: int, sentences: Sentences = MENU) -> None:
 
 
 def stood(store: PageStore, sentences: Sentences = MENU) -> list[int]:
-    return [int(count) for count in store.on_site(SITE).stood_on(sentences)]
+    return [int(count) for count in store.on_site(SITE).pages_on_site(sentences)]
 
 
 def places(store: PageStore) -> set[bytes]:

@@ -40,7 +40,7 @@ class PairJudge:
         self._common = common
         counts = fingerprint.site
         #: Share of the site's pages that look like a page under another title; 0 between sites.
-        self.share_of_forms = counts.forms() if counts and self.may_be_one_site else 0.0
+        self.share_of_forms = counts.template_share() if counts and self.may_be_one_site else 0.0
         self.is_on_catalogue = self.share_of_forms >= parameters.catalogue
         self.parameters = parameters.on_catalogue() if self.is_on_catalogue else parameters
 
