@@ -293,13 +293,13 @@ class BatchRun:
     def group(self, files: Iterable[Path]) -> Iterator[ArchivePart]:
         """Return files of pages, in their order, as parts.
 
-        The first parts are small, to begin early. Each further part has at most a third of the pages before it.
+        The first parts are small, to begin early. Each further part has at most a sixth of the pages before it: the last one is judged alone.
         """
         number = len(self.previous.parts) if self.previous else 0
         group, size, before = list[Path](), 0, 0
         for file in files:
             pages = count_pages(file)
-            if group and size + pages > min(self.pages, max(_FIRST, before // 3)):
+            if group and size + pages > min(self.pages, max(_FIRST, before // 6)):
                 yield self._part(number, group)
                 number, before = number + 1, before + size
                 group, size = [], 0
