@@ -187,7 +187,7 @@ class _Merger:
         """Add new pages; then renew known ones, as these may name new ones, and originals first."""
         store = self._store
         if self._found.added:
-            generation = store.begin(f"merge of {self._source.name}")
+            generation = store.journal.begin(f"merge of {self._source.name}")
             for entry in self._watch(self._source.pages()):
                 if store.record(self._here(entry.record.id)) is None:
                     # If its id is taken, it keeps its age; else the next merge would take it for older than itself.
@@ -195,8 +195,8 @@ class _Merger:
                     store.add(placed, self._evidence(entry), generation=generation, seen=entry.seen)
             # Before the seal: a repeated merge counts pages twice rather than never, and in doubt a page passes.
             store.add_counts(self._source.store.counts, in_both=self._found.known + self._found.newer)
-            store.seal(generation, store.unsealed(generation))
-            store.end(generation)
+            store.journal.seal(generation, store.journal.unsealed(generation))
+            store.journal.end(generation)
         for are_copies in (False, True) if self._found.known or self._found.newer else ():
             for entry in self._watch(self._source.pages()):
                 if (entry.record.original != entry.record.id) is are_copies:

@@ -162,7 +162,7 @@ class Journal:
 
     def roll_back(self, generation: int, id: int) -> None:
         """Roll one page back, sealed or not. The record that an unsealed one replaced comes back."""
-        self._roll_back_all([layout.journal_key(generation, id)], sync=None)
+        self._kv.run(lambda: self._roll_back_all([layout.journal_key(generation, id)], sync=None))
 
     def _roll_back_all(self, journal_keys: Iterable[bytes], *, sync: bool | None = True) -> None:
         """Roll pages back in one batch. ``sync``: as for ``PageRows.apply``."""
