@@ -68,7 +68,7 @@ def copies(count: int, where: str) -> Iterator[Page]:
 
 
 def packed(store: PageStore) -> int:
-    database: Any = vars(store.kv)["_engine"]._db
+    database: Any = vars(store.kv)["_db"]
     if store.kv.scheme == "leveldb":
         database.compact_range(start=b"\0", stop=b"\xff")
     else:

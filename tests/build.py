@@ -20,7 +20,8 @@ from scrapy_neardup.judge.context import KeepPolicy, Policy
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation, Ruled
 from scrapy_neardup.judge.recipes import state_recipe
-from scrapy_neardup.kv.base import Changes, FileEngine
+from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.files import FileEngine
 from scrapy_neardup.kv.leveldb import LevelDB
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.methods import make_method

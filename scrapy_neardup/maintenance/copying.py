@@ -19,7 +19,8 @@ from scrapy_neardup.atomic import sync_directory
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.matching import candidates, without_overused_keys
 from scrapy_neardup.judge.rules import count_sentences
-from scrapy_neardup.kv.base import Changes, FileEngine
+from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.files import FileEngine
 from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.maintenance.sources import DamagedState, OpenState, PageEntry
 from scrapy_neardup.maintenance.verify import STATE_ROWS, Findings, RowKind, check, sound_rows

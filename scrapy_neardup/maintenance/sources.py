@@ -14,7 +14,8 @@ import numpy as np
 
 from scrapy_neardup.errors import StoreError, StoreMismatch
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.kv.base import FileEngine, Row, after
+from scrapy_neardup.kv.base import Row, after
+from scrapy_neardup.kv.files import FileEngine
 from scrapy_neardup.kv.tally import KEY, RowTally, secret_at
 from scrapy_neardup.maintenance.verify import unpack_record
 from scrapy_neardup.state.layout import GENERATIONS, RECORDS, UNSEALED, evidence_key, last_id, unpack_seen, url_key

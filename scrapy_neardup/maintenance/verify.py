@@ -20,7 +20,7 @@ from scrapy_neardup.kv.base import Row
 from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.maintenance.tables import CRAWLS, SITES
-from scrapy_neardup.server.counting import COUNTED
+from scrapy_neardup.server.layout import COUNTED
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.expiry import FRONTIER
 from scrapy_neardup.state.layout import QUEUE, last_id, record_key, unpack_block

@@ -159,7 +159,10 @@ class RemoteTransaction:
 
     def restart(self) -> None:
         """Discard what the code wrote: it starts again."""
-        self.changes, self.read_set, self.notes = Changes(), {}, []
+        self.read_set.clear()
+        self.notes.clear()
+        if self.changes.puts or self.changes.deletes or self.changes.sights:
+            self.changes = Changes()
 
     def discard_read_set(self) -> None:
         """Discard the rows on which the write depended as well: others have changed them."""

@@ -128,5 +128,5 @@ def column(values: array[int]) -> npt.NDArray[np.uint64]:
 
 def _named_by(key: bytes, seen: bytes) -> int:
     if len(key) != _ID_KEY or len(seen) != _SEEN:
-        raise ValueError(f"the row {key!r} is no URL row")
+        raise ValueError(f"the URL row {key!r} cannot be read")
     return unpack_seen(seen)[0]
