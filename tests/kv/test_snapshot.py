@@ -85,7 +85,8 @@ def left_open(url: str, tmp_path: Path) -> str:
     code = (
         "import os, sys; from scrapy_neardup.state.opening import open_store; from tests.kv.test_snapshot import put;"
         f"store = open_store({url!r}, {{}}); one = put(store, 'http://a.example/1', 5);"
-        "crawl = store.journal.begin('morning'); put(store, 'http://a.example/1', 6, generation=crawl, replaces=one.id);"
+        "crawl = store.journal.begin('morning');"
+        "put(store, 'http://a.example/1', 6, generation=crawl, replaces=one.id);"
         "put(store, 'http://a.example/2', generation=crawl); sys.stdout.flush(); os._exit(9)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT)
