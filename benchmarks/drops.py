@@ -18,10 +18,10 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.site_watch import SiteWatch
+from scrapy_neardup.judge.context import Policy
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Ruled
-from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
-from scrapy_neardup.judge.policy import Policy
+from scrapy_neardup.judge.lists import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.maintenance.tables import SITES, add_site_drops
 from scrapy_neardup.model import Kind, Match, Page, Verdict
 from scrapy_neardup.page.urls import site_of

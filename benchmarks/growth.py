@@ -34,17 +34,17 @@ import numpy as np
 from synthetic import pages as synthetic_pages
 
 from scrapy_neardup.hashing.keys import keys_of
+from scrapy_neardup.judge.context import Policy
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Ruled
-from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods.base import IsCommon
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.sketch import HEAD
 from scrapy_neardup.model import Fingerprint, Page, SiteCounts
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Keep
 from scrapy_neardup.state.urls import STORES
 
 SIZES = (10_000, 100_000, 1_000_000)

@@ -30,9 +30,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 from hostile_pages import ITEMS, KINDS, Room, kinds
 
 from scrapy_neardup.errors import PageError
+from scrapy_neardup.judge.context import Policy
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Ruled
-from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.page.extraction import Answer, PageContent
 from scrapy_neardup.page.source import PageResponse, PageSource
 from scrapy_neardup.settings import Config

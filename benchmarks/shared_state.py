@@ -30,18 +30,18 @@ from multiprocessing.synchronize import Barrier
 from synthetic import pages
 from workers import made_page
 
+from scrapy_neardup.judge.context import Policy
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked
-from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.judge.remote import RemoteCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.boilerplate import publisher
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Keep
 from scrapy_neardup.state.urls import STORES, parse_url
 
 Answers = SimpleQueue[tuple[list[float], float]]

@@ -14,13 +14,13 @@ from typing import Any
 
 from synthetic import pages
 
+from scrapy_neardup.judge.context import Policy
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Keep
 from scrapy_neardup.state.urls import STORES
 
 
@@ -68,7 +68,7 @@ def copies(count: int, where: str) -> Iterator[Page]:
 
 
 def packed(store: PageStore) -> int:
-    database: Any = vars(store.kv)["_engine"]._db
+    database: Any = vars(store.kv)["_db"]
     if store.kv.scheme == "leveldb":
         database.compact_range(start=b"\0", stop=b"\xff")
     else:

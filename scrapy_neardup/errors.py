@@ -9,25 +9,11 @@ from typing import Literal
 
 from scrapy_neardup.untrusted import MESSAGE, one_line
 
-#: Why a page cannot be judged: the name in stats, logs, tags and reports.
-Reason = Literal[
-    "no_text",
-    "too_short",
-    "boilerplate",
-    "quotes",
-    "not_html",
-    "too_large",
-    "too_slow",
-    "http_error",
-    "other_page",
-    "listing",
-    "no_content",
-    "extractor_failed",
-    "in_flight",
-    "no_lexicon",
-    "store_failed",
-    "method_failed",
-]
+#: Why a page cannot be judged, by its text, by its source, or by us: the name in stats, logs, tags and reports.
+_OfText = Literal["no_text", "too_short", "boilerplate", "quotes", "no_lexicon"]
+_OfSource = Literal["not_html", "too_large", "too_slow", "http_error", "other_page", "listing", "no_content"]
+_OfOurs = Literal["extractor_failed", "in_flight", "store_failed", "method_failed"]
+Reason = Literal[_OfText, _OfSource, _OfOurs]
 #: Empty for a page that can be judged.
 AnyReason = Reason | Literal[""]
 #: What each reason means. Docs, catalogues and tests are checked against this table.

@@ -58,11 +58,11 @@ class SiteCounts(Protocol):
     def pages(self) -> int:
         """Return the number of noted pages, at most 256; copies are not noted."""
 
-    def stood_on(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
+    def pages_on_site(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
         """Return on how many noted pages, at most 256, each sentence (32-bit fingerprint) stood."""
 
-    def forms(self) -> float:
-        """Return the share of recent pages that looked like another page under another title; 0 if few are known."""
+    def template_share(self) -> float:
+        """Return the share of recent pages that filled in a template of the site; 0 if few are known."""
 
     def is_own(self, sentences: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
         """Return which sentences are boilerplate of this site."""
@@ -98,13 +98,6 @@ class Fingerprint:
     title: Any = field(default=None, compare=False, repr=False)
     quoted: int = 0
     in_form: bool = False
-
-    def with_keys(self, keys: tuple[int, ...]) -> Fingerprint:
-        """Return a copy with other keys; faster than ``replace``, as nearly every page needs it."""
-        return Fingerprint(
-            *(keys, self.sketch, self.sentences, self.whole, self.own, self.site),
-            *(self.boilerplate, self.site_free, self.title, self.quoted, self.in_form),
-        )
 
     def why_unjudged(self, needed: int) -> AnyReason:
         """Return why a page with fewer than ``needed`` own letters is not judged, or an empty string."""

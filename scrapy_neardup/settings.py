@@ -12,7 +12,7 @@ from typing import Any
 
 from scrapy_neardup.ages import parse_duration
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.judge.policy import FIRST, POLICIES, KeepPolicy, Policy
+from scrapy_neardup.judge.context import FIRST, POLICIES, KeepPolicy, Policy
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.cascade.parameters import ARTICLE, METHOD, PROFILES
 from scrapy_neardup.model import Kind, Likeness, Verdict
@@ -20,9 +20,9 @@ from scrapy_neardup.page.extraction import Extractor, HtmlReader
 from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.page.source import BodyHasher, PageSource
 from scrapy_neardup.report.words import LANGUAGES
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.recipe import Secret
+from scrapy_neardup.state.record import Keep
 from scrapy_neardup.state.urls import parse_url, placeholders_checked
 from scrapy_neardup.untrusted import line_logger
 from scrapy_neardup.workers.pool import WorkerPool, default_size
@@ -285,11 +285,8 @@ class Config:
         """What happens to the item: one of ``ACTIONS``."""
         if not self.drop or verdict.kind is Kind.BETTER:  # the tag says what it supersedes
             return TAG
-        if verdict.kind is Kind.MINOR_UPDATE:
-            return self.policy[Kind.MINOR_UPDATE]
-        if verdict.likeness is not None:
-            return self.policy[verdict.likeness]
-        return DROP if verdict.is_copy else PASS
+        kind = Kind.MINOR_UPDATE if verdict.kind is Kind.MINOR_UPDATE else verdict.likeness
+        return self.policy[kind] if kind is not None else DROP if verdict.is_copy else PASS
 
     def passes(self, verdict: Verdict) -> bool:
         """Whether the item goes on to later pipelines."""
@@ -298,8 +295,7 @@ class Config:
     @property
     def bounds(self) -> Bounds | None:
         """The bounds of the state, or None."""
-        bounds = Bounds(self.ttl, self.max_pages)
-        return None if bounds == Bounds() else bounds
+        return Bounds(self.ttl, self.max_pages) if self.ttl or self.max_pages else None
 
     def make_method(self) -> Method:
         """The method with its parameters; raises SettingsError that names the settings."""
@@ -395,12 +391,11 @@ def read_setting(settings: Mapping[str, Any], name: str) -> Any:
 def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given values by field; warn of names that resemble our settings."""
     values: dict[str, Any] = {}
-    for name in settings:
-        if name in ("DROP_DUPLICATES", "NEARDUP_ENABLED"):
-            values[SETTINGS[name][0]] = read_setting(settings, name)
-        elif name in SETTINGS:
+    for name, value in settings.items():
+        if name in SETTINGS:
             field_name, read = SETTINGS[name]
-            values[field_name] = read(name, settings[name])
+            if value is not None or name not in ("DROP_DUPLICATES", "NEARDUP_ENABLED"):
+                values[field_name] = read(name, value)
         elif name.startswith("NEARDUP_"):
             meant = meant_setting(name)
             asked = f" Did you mean {meant}?" if meant else ""

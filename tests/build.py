@@ -16,23 +16,23 @@ from typing import Any
 
 import pytest
 
+from scrapy_neardup.judge.context import KeepPolicy, Policy
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation, Ruled
-from scrapy_neardup.judge.policy import KeepPolicy, Policy
 from scrapy_neardup.judge.recipes import state_recipe
-from scrapy_neardup.kv.base import Changes, FileEngine
+from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.files import FileEngine
 from scrapy_neardup.kv.leveldb import LevelDB
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.page.urls import site_of
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.layout import meta_key, pack_seen, url_key
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import pack_recipe
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Keep, Record
 
 #: The kinds of states that are files.
 KINDS = ["sqlite", "leveldb"]

@@ -21,9 +21,9 @@ from scrapy_neardup.errors import NearDupError, SettingsError, StoreLocked, Stor
 from scrapy_neardup.kv.lock import is_held
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.settings import Config
-from scrapy_neardup.state.evidence import kept_page
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import kept_page
 from tests.build import article_text, article_url, reserve
 from tests.crawl.engineless import article, crawl
 

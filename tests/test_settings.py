@@ -24,8 +24,8 @@ from scrapy_neardup.settings import (
     Config,
     read_setting,
 )
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.recipe import Secret
+from scrapy_neardup.state.record import Keep
 
 Kind = Callable[[dict[str, Any]], Mapping[str, Any]]
 

@@ -21,9 +21,9 @@ from scrapy_neardup.state.boilerplate import (
     COMMON_HERE,
     LEAST_PAGES,
     CountsOfSite,
+    Sentences,
     site_bit,
 )
-from scrapy_neardup.state.sentence_counts import Sentences
 
 Hashes = npt.NDArray[np.uint64]
 _NO_HASHES = np.zeros(0, np.uint64)
@@ -136,7 +136,7 @@ class _ExactCountsOfSite(CountsOfSite):
             forms = _forms(self.site, pages // _BLOCK, self.hashes)
             counted[forms] = counted.get(forms, 0) + 1
 
-    def forms(self) -> float:
+    def template_share(self) -> float:
         """See ``CountsOfSite``. The last pages are those of the last full block and of the one begun after it."""
         counted = self._counts.forms
         pages = counted.setdefault(number_of_form_pages(self.site, self.hashes), 0)
@@ -145,14 +145,14 @@ class _ExactCountsOfSite(CountsOfSite):
         forms = sum(counted.setdefault(one, 0) for one in numbers_of_forms(self.site, pages, self.hashes))
         return forms / (pages - _BLOCK * _last_blocks(pages).start)
 
-    def stood_here(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+    def pages_here(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         return np.minimum(self._counts.numbers.get(self._numbers(sentences)), MOST).astype(np.uint16)
 
-    def stood_everywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
+    def pages_everywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         return count_bits(self._counts.bits.get(sentences.astype(np.uint64)))
 
     def is_common_everywhere(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
-        return self.stood_everywhere(sentences) >= COMMON_BITS
+        return self.pages_everywhere(sentences) >= COMMON_BITS
 
 
 def count_bits(values: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:

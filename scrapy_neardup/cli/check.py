@@ -12,7 +12,7 @@ from scrapy_neardup.cli.opening import describe_use, find_state, locate_new_stat
 from scrapy_neardup.cli.output import format_counts, format_rest, present, progress, to_line
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.inspect import as_data
-from scrapy_neardup.kv.base import FileEngine
+from scrapy_neardup.kv.files import FileEngine
 from scrapy_neardup.maintenance.copying import repair
 from scrapy_neardup.maintenance.verify import Findings, check
 from scrapy_neardup.settings import Config

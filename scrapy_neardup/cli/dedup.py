@@ -28,9 +28,9 @@ from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.page.extraction import Answer
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import AUTO, Config
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import close_store, open_store, open_temporary
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Keep
 from scrapy_neardup.state.urls import STORES, parse_url
 from scrapy_neardup.untrusted import one_line
 from scrapy_neardup.workers.pool import read_ahead

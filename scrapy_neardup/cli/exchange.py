@@ -20,7 +20,7 @@ from scrapy_neardup.errors import StoreMismatch
 from scrapy_neardup.judge.recipes import decisions_of, method_of
 from scrapy_neardup.maintenance.copying import export
 from scrapy_neardup.maintenance.merge import merge
-from scrapy_neardup.maintenance.source import OpenState, check_recipes
+from scrapy_neardup.maintenance.sources import OpenState, check_recipes
 from scrapy_neardup.methods import Method
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore

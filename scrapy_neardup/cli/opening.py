@@ -18,7 +18,8 @@ from scrapy_neardup.crawl.state_location import data_directory, state_url, state
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.inspect import utc_time
 from scrapy_neardup.judge.recipes import check_tools
-from scrapy_neardup.kv.base import SETTING, Engine, FileEngine
+from scrapy_neardup.kv.base import SETTING, Engine
+from scrapy_neardup.kv.files import FileEngine
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_snapshot, open_store

@@ -14,7 +14,7 @@ from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.inspect import utc_time
 from scrapy_neardup.inspect.pages import list_dropped, originals_of
-from scrapy_neardup.judge.manual_verdicts import (
+from scrapy_neardup.judge.lists import (
     ManualKind,
     ManualVerdict,
     find_manual_verdict,

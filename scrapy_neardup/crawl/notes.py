@@ -117,7 +117,7 @@ def _log_dry_run(store: PageStore, place: str, config: Config, notes: Notes) -> 
     notes.count(stats.DRY_DROPPED, 0)  # every dry run shows it
     if store.snapshot is not None:
         in_use = ", which another crawl is using" if store.is_held else ""
-        place += f", a snapshot with {store.snapshot.pages} pages{in_use}"
+        place += f", a snapshot with {store.pages_at_opening} pages{in_use}"
     logger.warning(
         "Dry run: pages are compared by the method %s with the state %s, and with each other. Nothing is dropped%s, "
         "and the state stays unchanged. Later pipelines get and store all items, copies too. To end the dry run, set "

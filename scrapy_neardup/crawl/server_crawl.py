@@ -11,7 +11,7 @@ from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.drops import trim
+from scrapy_neardup.judge.lists import trim
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import open_at

@@ -1,4 +1,4 @@
-/* Counts of sentences: see state/sentence_counts.py and state/boilerplate.py. */
+/* Counts of sentences: see state/boilerplate.py. */
 
 #define WAYS 8
 #define MOST_BUCKETS 0x10000

@@ -6,7 +6,7 @@ from dataclasses import fields
 from datetime import datetime, timezone
 from typing import Any
 
-from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.record import Evidence
 
 
 def as_data(found: Any) -> dict[str, Any]:

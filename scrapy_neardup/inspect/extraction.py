@@ -106,5 +106,5 @@ def _boilerplate_counts(
     if fingerprint is None or store is None or not fingerprint.boilerplate:
         return lambda sentence: 0
     hashes = np.array(sorted(fingerprint.boilerplate), np.uint32)
-    pages = dict(zip(hashes.tolist(), store.on_site(site).stood_anywhere(hashes).tolist(), strict=True))
+    pages = dict(zip(hashes.tolist(), store.on_site(site).pages_anywhere(hashes).tolist(), strict=True))
     return lambda sentence: pages.get(method.hashes.short(sentence), 0)

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from scrapy_neardup.inspect import kind_and_title, utc_time
-from scrapy_neardup.judge.drops import Drop
-from scrapy_neardup.judge.manual_verdicts import ManualKind, find_manual_verdict
+from scrapy_neardup.judge.lists import Drop, ManualKind, find_manual_verdict
 from scrapy_neardup.maintenance.scan import Watch, of_host, unwatched
 from scrapy_neardup.maintenance.tables import CRAWLS
 from scrapy_neardup.model import Kind

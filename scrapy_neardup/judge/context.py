@@ -1,30 +1,63 @@
-"""The page that is judged, and the questions that a rule may ask."""
+"""The settings that decide, the page that is judged, and the questions that a rule may ask."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Set
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.in_flight import InFlight, Reservation
-from scrapy_neardup.judge.manual_verdicts import ManualKind, find_manual_verdict, may_have_manual_verdicts
+from scrapy_neardup.judge.lists import ManualKind, find_manual_verdict
 from scrapy_neardup.judge.matching import (
-    Candidates,
     SearchResult,
     SimilarPage,
-    candidates,
     search,
     without_overused_keys,
 )
-from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, Verdict
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Keep, Record
 from scrapy_neardup.text.sentences import why_unjudged
+
+#: The values of NEARDUP_KEEP_POLICY beside a list of hosts.
+FIRST, LONGEST, CANONICAL = POLICIES = ("first", "longest", "canonical")
+#: A value of that setting.
+KeepPolicy = str | tuple[str, ...]
+#: Comparisons of pages with the same source, and with a page of a former recipe.
+SAME_SOURCE = Comparison(1.0, 1.0, duplicate=True, certain=True, identical=True)
+NOT_COMPARED = Comparison(0.0, 0.0, duplicate=True, certain=False, identical=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The settings that decide verdicts beside the method, and how much the state keeps of a page."""
+
+    #: Letters and digits that a text needs to be judged.
+    min_letters: int = 40
+    #: Kinds that count as duplicates though the method does not call them so.
+    also_copies: Set[Likeness] = frozenset()
+    #: Whether the item of a page with this verdict passes. By default no copy does.
+    passes: Callable[[Verdict], bool] = lambda verdict: not verdict.is_copy
+    #: How much the state keeps for later questions.
+    keep: Keep = Keep.NOTHING
+    #: Which copies take the place of the first page of their group: see ``groups.is_better``.
+    keep_policy: KeepPolicy = FIRST
+
+    @property
+    def prefers_first(self) -> bool:
+        """Whether no copy takes the place of an earlier page."""
+        return self.keep_policy == FIRST
+
+    def rules(self) -> dict[str, Any]:
+        """The values on which the verdict on a known text depends, as plain data.
+
+        States keep digests of it: pages judged by other rules are read and compared once more. The order matters.
+        """
+        return {"min_letters": self.min_letters, "also_copies": sorted(self.also_copies)}
 
 
 class CrawlContext:
@@ -36,11 +69,11 @@ class CrawlContext:
         self.store = store
         self.policy = policy
         self.generation = generation
-        #: False saves a look-up for each page.
-        self.has_manual_verdicts = may_have_manual_verdicts(store)
+        #: Whether there are manual verdicts, or another process may give one meanwhile. False saves look-ups.
+        self.has_manual_verdicts = store.is_shared or next(store.rows(b"n"), None) is not None
         #: Whether the state keeps a list of dropped pages.
         self.lists_drops = store.is_persistent and policy.keep is not Keep.NOTHING
-        #: The method and all settings that decide, as text to be hashed: see ``copies.drop_mark``.
+        #: The method and all settings that decide, as text to be hashed: see ``rules.drop_marks``.
         self.settings_text = json.dumps((method.recipe(), method.decisions(), *policy.rules().values()), sort_keys=True)
 
 
@@ -127,11 +160,9 @@ class Context:
         copy. ``migrate`` promises that, also for a copy that was dropped.
         """
         known = self.known
-        if known is not None and known.former:
-            return match_with(known, similarity=0.0, containment=0.0)
-        if known is None or not known.is_delivered:
+        if known is None or not (known.former or known.is_delivered):
             return None
-        return self.match(SimilarPage(self.known_comparison, known, known))
+        return self.match(SimilarPage(NOT_COMPARED if known.former else self.known_comparison, known, known))
 
     @property
     def kind_of_update(self) -> Kind:
@@ -141,51 +172,31 @@ class Context:
     # Earlier pages.
 
     @cached_property
-    def candidates(self) -> Candidates:
-        """The earlier pages that share keys with the page, and its overused keys."""
-        return candidates(self.method, self.store, self.fingerprint.keys)
-
-    @cached_property
     def search_result(self) -> SearchResult:
-        """The most similar earlier page."""
-        page, given = self.page, (self.delivered, self.policy.also_copies)
-        return search(self.method, self.store, page.url, self.fingerprint, self.candidates, page.canonical, *given)
+        """The page's overused keys, and the most similar earlier page."""
+        page, policy = self.page, self.policy
+        about = page.url, self.fingerprint, page.canonical, self.delivered, policy.also_copies
+        return search(self.method, self.store, *about)
 
     def filed_fingerprint(self, *, in_form: bool) -> Fingerprint:
         """The fingerprint that is filed: without overused keys, and with the mark ``in_form``."""
-        filed = without_overused_keys(self.fingerprint, self.candidates.overused_keys)
+        filed = without_overused_keys(self.fingerprint, self.search_result.overused_keys)
         return replace(filed, in_form=True) if in_form else filed
 
-    def counts_as_copy(self, comparison: Comparison) -> bool:
-        """Whether a comparison makes the page a copy, by the method or because its kind counts as one (``Policy``)."""
-        return comparison.is_copy(self.policy.also_copies)
+    def compare(self, earlier: Record) -> Comparison:
+        """Compare the page with an earlier one, without its overused keys."""
+        return self.method.compare(self.fingerprint, earlier.sketch, self.search_result.overused_keys)
 
     # The parts of a ruling.
 
     def match(self, similar: SimilarPage) -> Match:
-        """The match with the page that decides, and the sentences that both pages hold."""
-        comparison, sketch = similar.comparison, similar.compared.sketch
-        shared = self.method.shared(self.page, sketch) if self.page.text and sketch else ()
-        return match_with(
-            similar.leader, similarity=comparison.similarity, containment=comparison.containment, shared=shared
-        )
+        """The match with the page that decides: the id of its group, and the sentences that both pages hold."""
+        comparison, leader, compared = similar.comparison, similar.leader, similar.compared
+        has_texts = self.page.text and compared.sketch and not compared.is_unjudged
+        shared = self.method.shared(self.page, compared.sketch) if has_texts else ()
+        about = comparison.similarity, comparison.containment, shared
+        return Match(leader.group, leader.url, leader.first_seen, *about)
 
-    def verdict(
-        self,
-        kind: Kind,
-        id: int = 0,
-        match: Match | None = None,
-        reason: AnyReason = "",
-        likeness: Likeness | None = None,
-        *,
-        group: int = 0,
-        by_hand: bool = False,
-    ) -> Verdict:
-        """A verdict on the page."""
-        page = self.page
-        return Verdict(kind, page.url, id, match, reason, likeness, page.reader, group, by_hand)
-
-
-def match_with(original: Record, *, similarity: float, containment: float, shared: tuple[str, ...] = ()) -> Match:
-    """The match with the page that decides. It has the id of the group, which all pages of the group show."""
-    return Match(original.group, original.url, original.first_seen, similarity, containment, shared)
+    def verdict(self, kind: Kind, id: int = 0, match: Match | None = None, **more: Any) -> Verdict:
+        """A verdict on the page; ``more``: other fields of it."""
+        return Verdict(kind, self.page.url, id, match, reader=self.page.reader, **more)

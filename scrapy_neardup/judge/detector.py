@@ -8,11 +8,9 @@ from time import perf_counter
 from typing import TypeVar
 from weakref import WeakKeyDictionary
 
-from scrapy_neardup.judge.context import Context, CrawlContext
-from scrapy_neardup.judge.copies import count_sentences
+from scrapy_neardup.judge.context import Context, CrawlContext, Policy
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruled, Ruling
-from scrapy_neardup.judge.policy import Policy
-from scrapy_neardup.judge.rules import judge_bytes, judge_page
+from scrapy_neardup.judge.rules import count_sentences, judge_bytes, judge_page
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
 from scrapy_neardup.page.source import BodyHasher
@@ -76,25 +74,36 @@ class Detector(CrawlContext):
         ``given_up``: pages in flight that took too long. The page is judged without them; if it would be unique, it is
         unjudged (``in_flight``) and still reserved.
         """
-        ruling = self.judge(page, self.fingerprint(page), self.in_flight, given_up)
+        ruling = self.judge(judge_page, page, self.fingerprint(page), self.in_flight, given_up)
         if isinstance(ruling, Ruled) and ruling.reservation is not None:
             self.in_flight.add(ruling.reservation)
         return ruling
 
     def judge(
         self,
+        rule: Callable[[Context], R],
         page: Page,
         fingerprint: Fingerprint | None,
         in_flight: InFlight,
         given_up: Collection[Reservation] = (),
         *,
         writes: bool = True,
-    ) -> Ruling:
-        """Judge a page with its ``fingerprint`` against the state and pages ``in_flight``, without reserving it.
+    ) -> R:
+        """Judge a page by a rule against the state and pages ``in_flight``, without reserving it.
 
-        ``given_up`` is as for ``check``. ``writes``: whether the state learns of the page.
+        ``given_up`` is as for ``check``. ``writes``: whether the state learns of the page, and expires others.
         """
-        return self._apply(judge_page, page, fingerprint, in_flight, given_up, writes=writes)
+        begun = perf_counter()
+        try:
+            if writes and self._bounds is not None:
+                self._judged += 1
+                self._expire()  # before the rule reads anything: this may be the page's own record
+            ruling = rule(Context(self, page, fingerprint, in_flight, given_up))
+            if writes and isinstance(ruling, Ruled) and ruling.write is not None:
+                ruling.write()
+            return ruling
+        finally:
+            self.spent["store"] += perf_counter() - begun
 
     def may_know(self, url: str, body: int) -> bool:
         """Whether the state knows these bytes at this URL, and ``check_bytes`` may save reading the page.
@@ -108,30 +117,7 @@ class Detector(CrawlContext):
         """Rule that a page is unchanged by the digest ``body`` of its bytes; None if it must be read."""
         if not self.may_know(url, body):
             return None
-        return self._apply(judge_bytes, Page(url, body=body), None, self.in_flight, (), writes=writes)
-
-    def _apply(
-        self,
-        rule: Callable[[Context], R],
-        page: Page,
-        fingerprint: Fingerprint | None,
-        in_flight: InFlight,
-        given_up: Collection[Reservation],
-        *,
-        writes: bool,
-    ) -> R:
-        """Apply a rule; ``writes``: whether the state learns of the page, and expires others."""
-        begun = perf_counter()
-        try:
-            if writes and self._bounds is not None:
-                self._judged += 1
-                self._expire()  # before the rule reads anything: this may be the page's own record
-            ruling = rule(Context(self, page, fingerprint, in_flight, given_up))
-            if writes and isinstance(ruling, Ruled) and ruling.write is not None:
-                ruling.write()
-            return ruling
-        finally:
-            self.spent["store"] += perf_counter() - begun
+        return self.judge(judge_bytes, Page(url, body=body), None, self.in_flight, writes=writes)
 
     def judge_now(self, page: Page, *, sealed: bool) -> Verdict:
         """Judge a page that counts at once, permanently if ``sealed``.
@@ -139,10 +125,10 @@ class Detector(CrawlContext):
         A crawl of this process may have a near-duplicate in flight on the same state. This page does not wait for it.
         """
         fingerprint, given_up = self.fingerprint(page), list[Reservation]()
-        while isinstance(ruling := self.judge(page, fingerprint, self.in_flight, given_up), Blocked):
+        while isinstance(ruling := self.judge(judge_page, page, fingerprint, self.in_flight, given_up), Blocked):
             given_up.append(ruling.by)
         if ruling.reservation is not None:
-            self.file(ruling.reservation, sealed=sealed)
+            self._file(ruling.reservation, sealed)  # nothing changed since it was judged
         return ruling.verdict
 
     def look(self, page: Page) -> Verdict:
@@ -150,7 +136,7 @@ class Detector(CrawlContext):
 
         Nothing is reserved or written.
         """
-        ruling = self.judge(page, self.fingerprint(page), self.in_flight, writes=False)
+        ruling = self.judge(judge_page, page, self.fingerprint(page), self.in_flight, writes=False)
         if isinstance(ruling, Blocked):
             return Verdict(Kind.UNJUDGED, page.url, reason="in_flight")
         return ruling.verdict if self.store.record(ruling.verdict.id) else replace(ruling.verdict, id=0)
@@ -182,16 +168,19 @@ class Detector(CrawlContext):
 
     def file(self, reservation: Reservation, *, sealed: bool) -> None:
         """Write a reserved page and count its sentences once; pages that wait for it go on waiting."""
-        begun, store, replaces, record = perf_counter(), self.store, reservation.replaces, reservation.record
+        # The earlier version may be rolled back by now. Another version may have come through, if one of the two
+        # gave up the other. On a server that may happen at this moment: the write depends on the row of the URL.
+        earlier = self.store.find(reservation.record.url)
+        if earlier is None or earlier.id != reservation.record.id:  # else an earlier attempt has written it
+            reservation.replaces = earlier.id if earlier else 0
+        self._file(reservation, sealed)
+
+    def _file(self, reservation: Reservation, sealed: bool) -> None:
+        begun, store, record, replaces = perf_counter(), self.store, reservation.record, reservation.replaces
+        generation, copied_from = 0 if sealed else self.generation, reservation.copied_from
         try:
-            # The earlier version may be rolled back by now. Another version may have come through, if one of the two
-            # gave up the other. On a server that may happen at this moment: the write depends on the row of the URL.
-            earlier = store.find(record.url)
-            if earlier is None or earlier.id != record.id:  # else an earlier attempt has written it
-                replaces = reservation.replaces = earlier.id if earlier else 0
-            generation, copied_from = 0 if sealed else self.generation, reservation.copied_from
             store.add(record, reservation.evidence, generation=generation, replaces=replaces, copied_from=copied_from)
-            if not reservation.replaces:
+            if not replaces:
                 site, fingerprint = reservation.site, reservation.fingerprint
                 store.note_form(site, in_form=fingerprint.in_form)
                 count_sentences(store, record.url, site, fingerprint, everywhere=record.is_original)

@@ -12,16 +12,14 @@ from dataclasses import replace
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from scrapy_neardup.judge.context import Context
+from scrapy_neardup.judge.context import CANONICAL, LONGEST, Context, KeepPolicy
 from scrapy_neardup.judge.matching import SimilarPage, is_older
-from scrapy_neardup.judge.policy import CANONICAL, LONGEST, KeepPolicy
 from scrapy_neardup.model import Comparison, Kind, Page
 from scrapy_neardup.page.reading import EXTRACTOR
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.boilerplate import publisher
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.pages import newest_replacement
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.sentences import sentences
 
@@ -72,8 +70,8 @@ def _preferred_kind(context: Context, nearest: SimilarPage) -> Kind | None:
     for one in {first.id: first, leader.id: leader}.values():
         comparison = nearest.comparison
         if one.id != nearest.compared.id:
-            comparison = context.method.compare(context.fingerprint, one.sketch, context.candidates.overused_keys)
-            if one.id == first.id and not context.counts_as_copy(comparison):
+            comparison = context.compare(one)
+            if one.id == first.id and not comparison.is_copy(context.policy.also_copies):
                 return None
         if isinstance(policy, str) and not _holds_nearly_all(context, one, comparison):
             return None
@@ -84,25 +82,19 @@ def _preferred_kind(context: Context, nearest: SimilarPage) -> Kind | None:
 
 
 def is_better(context: Context, leader: Record, first: Record) -> bool:
-    """Whether a page is better than the page that leads a group; ``first`` was the group's first."""
-    url, policy = context.page.url, context.policy.keep_policy
+    """Whether a page is better than the page that leads a group; ``first`` was the group's first.
+
+    A longer article counts as the method knows it, without boilerplate. A page of HTML in which our reader recognised
+    no article may be mostly menu, so it is never better.
+    """
+    page, policy = context.page, context.policy.keep_policy
     if policy == LONGEST:
-        return _is_longer(context, leader)
+        ours, theirs = _lengths(context, leader)
+        may_be_menu = page.reader not in ("", EXTRACTOR) and not page.main
+        return not may_be_menu and theirs > 0 and ours >= _LONGER * theirs
     if policy == CANONICAL:
         return _is_canonical(context, leader, first)
-    return _rank(url, policy) < _rank(leader.url, policy)
-
-
-def _is_longer(context: Context, leader: Record) -> bool:
-    """Whether the article is longer, by a tenth at least.
-
-    It counts as the method knows it, without boilerplate. A page of HTML in which our reader recognised no article may
-    be mostly menu, so it is never better.
-    """
-    if context.page.reader not in ("", EXTRACTOR) and not context.page.main:
-        return False
-    ours, theirs = _lengths(context, leader)
-    return theirs > 0 and ours >= _LONGER * theirs
+    return _rank(page.url, policy) < _rank(leader.url, policy)
 
 
 def _is_much_longer_stranger(context: Context, first: Record) -> bool:

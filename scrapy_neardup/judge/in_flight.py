@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from scrapy_neardup.fast_dataclass import fast_dataclass
 from scrapy_neardup.model import Fingerprint, Verdict
-from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
 
 
 @dataclass(slots=True, eq=False)

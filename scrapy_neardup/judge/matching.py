@@ -34,18 +34,19 @@ class SimilarPage:
 
 
 class SearchResult(NamedTuple):
-    """The most similar earlier page; ``in_form`` is as in ``Comparison``.
+    """The page's overused keys, and the most similar earlier page; ``in_form`` is as in ``Comparison``.
 
     ``near_miss``: the most similar earlier page that this one is no copy of, if it nearly is one.
     """
 
-    nearest: SimilarPage | None
-    in_form: bool
-    near_miss: SimilarPage | None
+    overused_keys: frozenset[int]
+    nearest: SimilarPage | None = None
+    in_form: bool = False
+    near_miss: SimilarPage | None = None
 
 
 #: What most pages get.
-_NO_CANDIDATES, _NOTHING = Candidates(frozenset(), ()), SearchResult(None, False, None)
+_NO_CANDIDATES, _NOTHING = Candidates(frozenset(), ()), SearchResult(frozenset())
 #: Similarity from which a page that is no copy was nearly one.
 _NEAR_MISS = 0.5
 #: Similarity from which a page comes before a better page that is less similar.
@@ -77,7 +78,7 @@ def without_overused_keys(fingerprint: Fingerprint, overused_keys: Set[int]) -> 
     """The fingerprint with the keys under which a page is filed."""
     if not overused_keys:
         return fingerprint
-    return fingerprint.with_keys(tuple(key for key in fingerprint.keys if key not in overused_keys))
+    return replace(fingerprint, keys=tuple(key for key in fingerprint.keys if key not in overused_keys))
 
 
 def may_decide(earlier: Record, comparison: Comparison) -> bool:
@@ -104,20 +105,19 @@ def search(
     store: PageStore,
     url: str,
     fingerprint: Fingerprint,
-    found: Candidates,
     canonical: str = "",
     delivered: Record | None = None,
     also_copies: Set[Likeness] = frozenset(),
 ) -> SearchResult:
     """Find the most similar earlier page: first a page that it copies, then a page that is similar in another way.
 
-    ``found``: the candidates; ``canonical`` proposes one more. ``delivered`` is the delivered earlier version of the
-    page: of the pages that it copies, those that were there before that version come first. Pages of the same URL are
-    never compared. ``also_copies``: kinds that count as copies though the method does not call them so.
+    ``canonical`` proposes one more candidate. ``delivered`` is the delivered earlier version of the page: of the pages
+    that it copies, those that were there before that version come first. Pages of the same URL are never compared.
+    ``also_copies``: kinds that count as copies though the method does not call them so.
     """
-    overused_keys, ids = found
+    overused_keys, ids = candidates(method, store, fingerprint.keys)
     if not ids and not canonical:
-        return _NOTHING
+        return SearchResult(overused_keys) if overused_keys else _NOTHING
 
     def rank(comparison: Comparison, earlier: Record) -> tuple[bool | float, ...]:
         """The sort key of candidates, larger for a better match: first, that the page is a copy of it at all."""
@@ -134,30 +134,31 @@ def search(
             earlier.is_original or earlier.dropped > 0,  # a person may have chosen the group of another variant
         )
 
-    nearest: SimilarPage | None = None
-    near_miss: SimilarPage | None = None
-    best: tuple[bool | float, ...] = ()
-    in_form = may_be_template = False
-    for earlier in _comparable(store, url, ids, canonical):
-        if not method.may_be_alike(fingerprint, earlier.sketch):
-            continue
-        comparison = method.compare(fingerprint, earlier.sketch, overused_keys)
-        in_form |= comparison.in_form
-        may_be_template |= comparison.in_form and not comparison.same_site
-        least = near_miss.comparison.similarity if near_miss else _NEAR_MISS
-        if comparison.similarity > least and not comparison.is_copy(also_copies):
-            near_miss = SimilarPage(comparison, earlier, earlier)
-        if (comparison.likeness is None and not comparison.duplicate) or not may_decide(earlier, comparison):
-            continue
-        if (ranked := rank(comparison, earlier)) > best:
-            leader = representative_of(store, earlier, except_url=url)
-            if leader is not None:
-                nearest, best = SimilarPage(comparison, leader, earlier), ranked
-    if may_be_template and not fingerprint.in_form and nearest is not None and nearest.comparison.duplicate:
+    pages = list(_comparable(store, url, ids, canonical))
+    while True:
+        nearest: SimilarPage | None = None
+        near_miss: SimilarPage | None = None
+        best: tuple[bool | float, ...] = ()
+        in_form = may_be_template = False
+        for earlier in pages:
+            if not method.may_be_alike(fingerprint, earlier.sketch):
+                continue
+            comparison = method.compare(fingerprint, earlier.sketch, overused_keys)
+            in_form |= comparison.in_form
+            may_be_template |= comparison.in_form and not comparison.same_site
+            least = near_miss.comparison.similarity if near_miss else _NEAR_MISS
+            if comparison.similarity > least and not comparison.is_copy(also_copies):
+                near_miss = SimilarPage(comparison, earlier, earlier)
+            if (comparison.likeness is None and not comparison.duplicate) or not may_decide(earlier, comparison):
+                continue
+            if (ranked := rank(comparison, earlier)) > best:
+                leader = representative_of(store, earlier, except_url=url)
+                if leader is not None:
+                    nearest, best = SimilarPage(comparison, leader, earlier), ranked
+        if not may_be_template or fingerprint.in_form or nearest is None or not nearest.comparison.duplicate:
+            return SearchResult(overused_keys, nearest, in_form, near_miss)
         # Of an unknown site: a lookalike under another title shows that common text may be a template.
-        marked = replace(fingerprint, in_form=True)
-        return search(method, store, url, marked, found, canonical, delivered, also_copies)
-    return SearchResult(nearest, in_form, near_miss)
+        fingerprint = replace(fingerprint, in_form=True)
 
 
 def _comparable(store: PageStore, url: str, ids: tuple[int, ...], canonical: str) -> Iterator[Record]:

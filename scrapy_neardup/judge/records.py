@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent import futures
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from scrapy_neardup.errors import PageError, StoreError
 from scrapy_neardup.files import Entry
@@ -21,9 +20,6 @@ from scrapy_neardup.page.extraction import Answer, PageContent
 from scrapy_neardup.page.item import TEXT_PREFIX
 from scrapy_neardup.page.source import PageSource, UnreadPage
 from scrapy_neardup.untrusted import line_logger
-
-if TYPE_CHECKING:
-    from scrapy_neardup.judge.remote import RemoteCrawl
 
 logger = line_logger(__name__)
 
@@ -45,72 +41,54 @@ def open_judge(detector: Detector, wait: float, *, sealed: bool = False) -> Iter
     if not detector.store.is_shared:
         yield partial(detector.judge_now, sealed=sealed)
         return
-    shared = _SharedJudge(detector, wait, sealed)
-    with closing(shared):
-        yield shared.judge
+    loop = asyncio.new_event_loop()
+    with closing(loop), futures.ThreadPoolExecutor(1, "neardup-judging") as thread:
+
+        def run(work: Coroutine[Any, Any, T]) -> T:
+            future = thread.submit(loop.run_until_complete, work)
+            try:
+                return future.result()
+            finally:
+                futures.wait([future])  # an interrupted caller must not use the state while the thread does
+
+        async def make() -> _SharedJudge:
+            return _SharedJudge(detector, wait, sealed)
+
+        shared = run(make())
+        try:
+            yield lambda page: run(shared.judge(page))
+        finally:
+            run(shared.crawl.link.close())
 
 
 class _SharedJudge:
-    """Judges pages on a state that other crawlers share.
+    """Judges pages on a state that other crawlers share, in the loop that runs when it is made.
 
     The pages take the way of a crawl's pages, so two copies that come at once see each other. That way is asynchronous,
-    and callers here are not, so an event loop in another thread runs it. A caller waits for that thread.
+    and callers are not, or have a loop of their own. So the loop runs in another thread, while a caller waits.
     """
 
     def __init__(self, detector: Detector, wait: float, sealed: bool) -> None:
         """``wait``: seconds that a page waits for each near-duplicate of another crawler."""
-        self._detector, self._wait, self._sealed = detector, wait, sealed
-        self._caught_up = 0.0
-        self._errors: list[StoreError] = []
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="neardup-judging", daemon=True)
-        self._thread.start()
-        try:
-            self._crawl = self._run(self._open_crawl())
-        except BaseException:
-            self._stop()
-            raise
-
-    def judge(self, page: Page) -> Verdict:
-        """Judge a page; it is unjudged (``in_flight``) if another crawler takes too long."""
-        return self._run(self._judge(page))
-
-    def close(self) -> None:
-        """Release all but the state."""
-        try:
-            self._run(self._crawl.link.close())
-        finally:
-            self._stop()
-
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        finally:
-            futures.wait([future])  # an interrupted caller must not use the state while the thread does
-
-    def _stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    async def _open_crawl(self) -> RemoteCrawl:
         from scrapy_neardup.judge.remote import RemoteCrawl  # only a state on a server needs redis-py
 
-        return RemoteCrawl(self._detector, self._errors.append)
+        self._errors: list[StoreError] = []
+        self.crawl = RemoteCrawl(detector, self._errors.append)
+        self._wait, self._sealed, self._caught_up = wait, sealed, 0.0
 
-    async def _judge(self, page: Page) -> Verdict:
-        if self._loop.time() - self._caught_up >= _PAUSE:
-            self._caught_up = self._loop.time()
-            await self._crawl.catch_up()
+    async def judge(self, page: Page) -> Verdict:
+        """Judge a page; it is unjudged (``in_flight``) if another crawler takes too long."""
+        if (now := asyncio.get_running_loop().time()) - self._caught_up >= _PAUSE:
+            self._caught_up = now
+            await self.crawl.catch_up()
         try:
-            async with self._crawl.judgement() as judgement:
+            async with self.crawl.judgement() as judgement:
                 while isinstance(ruling := await judgement.check(page), Blocked):
                     await judgement.wait(ruling.by, self._wait)
             if ruling.reservation is not None:
-                self._crawl.commit(ruling.reservation, sealed=self._sealed)
+                self.crawl.commit(ruling.reservation, sealed=self._sealed)
         finally:
-            await self._crawl.finish()
+            await self.crawl.finish()
         if self._errors:
             raise self._errors.pop()
         return ruling.verdict
@@ -205,7 +183,7 @@ class Batch:
         ``answer``: of a worker that read it. ``remember``: whether the state changes.
         """
         name = self._reader.name(entry)
-        page, verdict = Page(name), None
+        page, verdict, judge = Page(name), None, self._judge_now if remember else self._detector.look
         try:
             made = self._reader.draft(entry, name)
             if isinstance(made, UnreadPage) and self._may_save_reading(entry, name, made):
@@ -213,12 +191,12 @@ class Batch:
                 verdict = unchanged.verdict if unchanged is not None else None
             if verdict is None:
                 page = self._reader.read(made, name, answer)
-                verdict = self._judge(page, remember=remember)
+                verdict = judge(page)
                 if verdict.kind is Kind.UNJUDGED and not verdict.id:  # so nothing was written
                     # The hash of an item takes as long as all other reading, and few pages need it.
                     hashed = self._reader.item_hash(page, entry)
                     if hashed != page.html:
-                        verdict = self._judge(replace(page, html=hashed), remember=remember)
+                        verdict = judge(replace(page, html=hashed))
         except PageError as error:
             verdict = Verdict(Kind.UNJUDGED, name, reason=error.reason)
         except StoreError:
@@ -227,9 +205,6 @@ class Batch:
             logger.exception("%s could not be judged. This is a bug; please report it with the traceback.", entry.place)
             verdict = Verdict(Kind.UNJUDGED, name, reason="method_failed")
         return Judged(verdict, output_fields(entry, page))
-
-    def _judge(self, page: Page, *, remember: bool) -> Verdict:
-        return self._judge_now(page) if remember else self._detector.look(page)
 
     def _may_save_reading(self, entry: Entry, name: str, made: UnreadPage) -> bool:
         """Whether the state may know the bytes, and no output needs the text of a document."""

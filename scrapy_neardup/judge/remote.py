@@ -19,13 +19,13 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruling
 from scrapy_neardup.judge.matching import candidates
+from scrapy_neardup.judge.rules import judge_page
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.server.asynchronous import AsyncLink
 from scrapy_neardup.server.claims import PageLost, pack, pending_page
-from scrapy_neardup.server.counting import CHUNK
 from scrapy_neardup.server.layout import lease_name
 from scrapy_neardup.server.program import PLACE, REGISTER, PendingPage, Program
-from scrapy_neardup.server.store import BATCH, RedisStore
+from scrapy_neardup.server.store import BATCH, CHUNK, RedisStore
 from scrapy_neardup.server.transaction import TRIES, NotFetched, OvertakenError, RemoteTransaction, overtaken_too_often
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.pages import ALL
@@ -114,7 +114,7 @@ class RemoteCrawl:
 
     def start(self, work: Coroutine[Any, Any, None], *, follows: bool = False) -> None:
         """Start work that nobody awaits. If it ``follows``, all started work is done first."""
-        task = asyncio.ensure_future(self._report_errors(work, list(self._tasks) if follows else []))
+        task = asyncio.create_task(self._report_errors(work, list(self._tasks) if follows else []))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -243,6 +243,9 @@ class RemoteCrawl:
 class RemoteJudgement:
     """One page from its first check until its outcome is known. Enter it, and leave it with the verdict."""
 
+    #: The rows that it read, and whether its outcome is known.
+    transaction: RemoteTransaction
+    over: asyncio.Event
     #: The page, its fingerprint, the row of its URL, how others see it, and ``Link.breaks`` when it was registered.
     _page: Page
     _fingerprint: Fingerprint | None
@@ -251,9 +254,6 @@ class RemoteJudgement:
     breaks: int
 
     def __init__(self, crawl: RemoteCrawl) -> None:
-        self.transaction = RemoteTransaction()
-        #: Whether the outcome is known.
-        self.over = asyncio.Event()
         self._crawl = crawl
         self._store = crawl.store
         #: Keys that its verdict added.
@@ -301,7 +301,8 @@ class RemoteJudgement:
             return ruling
 
     def _judge(self, earlier: list[Reservation]) -> Ruling:
-        return self._crawl.detector.judge(self._page, self._fingerprint, InFlight(earlier), self.given_up)
+        given = self._page, self._fingerprint, InFlight(earlier), self.given_up
+        return self._crawl.detector.judge(judge_page, *given)
 
     @property
     def given_up(self) -> Collection[Reservation]:
@@ -406,12 +407,13 @@ class RemoteJudgement:
 
     async def _fetch_earlier(self) -> list[Reservation] | None:
         """Fetch the found records. Return the earlier pages in flight; None if one is gone: then look up again."""
+        rows, groups = self._wanted()
+        if not (self._earlier or rows):
+            return []
         program = self._crawl.program()
         for place in self._earlier:
             program.pending(place)
-        take = self.transaction.add_reads(program, *self._wanted())
-        if program.is_empty:
-            return []
+        take = self.transaction.add_reads(program, rows, groups)
         answers = iter((await self._crawl.link.run(program))[1:])
         found, is_one_gone = list[Reservation](), False
         for place in list(self._earlier):

@@ -1,26 +1,31 @@
-"""The rules that judge a page, in their order: see ``RULES``.
+"""The rules that judge a page, in their order (see ``RULES``), and the outcomes of a page.
 
 A rule returns None if it does not apply; its docstring states when it applies. Otherwise it returns ``Ruled`` with the
-verdict, or ``Blocked`` if the verdict depends on a page in flight.
+verdict, or ``Blocked`` if the verdict depends on a page in flight. A ruling changes nothing by itself. Its reservation
+is filed once the item comes through; its ``write`` notes a page that does not pass.
 
 ``state/record.Record`` describes the words for a known page: delivered, unjudged, former, original, variant, has led.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from scrapy_neardup.errors import AnyReason
-from scrapy_neardup.judge.context import Context, match_with
-from scrapy_neardup.judge.copies import judge_as_copy, judge_returned_copy, keep_record, reserve
-from scrapy_neardup.judge.groups import kind_of_copy
+from scrapy_neardup.judge.context import NOT_COMPARED, SAME_SOURCE, Context
+from scrapy_neardup.judge.groups import add_evidence, kind_of_copy
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
-from scrapy_neardup.judge.manual_verdicts import ManualKind, compare_by_hand, original_at
+from scrapy_neardup.judge.lists import ManualKind, drop_row, original_at
 from scrapy_neardup.judge.matching import SimilarPage, may_decide
-from scrapy_neardup.model import ROW, Comparison, Fingerprint, Kind
-from scrapy_neardup.state.pages import representative_and_original, representative_of
+from scrapy_neardup.kv.base import Row
+from scrapy_neardup.model import NO_SENTENCES, ROW, Comparison, Fingerprint, Kind, Likeness, Match, Verdict
+from scrapy_neardup.state.pages import PageStore, representative_and_original, representative_of
 from scrapy_neardup.state.record import Record, is_same_mark, row_mark
+from scrapy_neardup.state.record import evidence as make_evidence
+
+#: Kinds that a manual copy may have; it is ``near`` if the method names none of these.
+_COPIES = (Likeness.IDENTICAL, Likeness.NEAR, Likeness.RETITLED)
 
 # Pages that are compared with no other page: the items of a listing (``Page.row``), and pages without enough text. In
 # place of a sketch their record holds the hash of their source (``Page.html``: a number, made from the HTML or from the
@@ -58,7 +63,7 @@ def _judge_by_source(context: Context, reason: AnyReason) -> Ruling:
         return Ruled(verdict)  # an article was here; perhaps only its text failed to load, so the record stays
     if known is not None and is_same_mark(known.sketch, source):
         was_filed_in_this_crawl = known.id > context.crawl.generation  # both are nanoseconds since 1970
-        return Ruled(verdict) if all_pass and was_filed_in_this_crawl else _hold_back(context, known)
+        return Ruled(verdict) if all_pass and was_filed_in_this_crawl else _hold_back(context)
     id = context.store.new_id()
     if has_text:
         verdict = replace(verdict, id=id)
@@ -68,22 +73,18 @@ def _judge_by_source(context: Context, reason: AnyReason) -> Ruling:
     return reserve(context, verdict, record, Fingerprint((), source))
 
 
-def _hold_back(
-    context: Context, known: Record, kind: Kind = Kind.UNCHANGED, comparison: Comparison | None = None
-) -> Ruled:
+def _hold_back(context: Context, kind: Kind = Kind.UNCHANGED, comparison: Comparison = SAME_SOURCE) -> Ruled:
     """Rule that a page came again at its URL, and keep its record; an unchanged page gives it the digest of its bytes.
 
-    ``comparison``: with the known page; None if their sources are the same. The page that represents its group counts
-    as seen.
+    ``comparison``: with the known page. The page that represents its group counts as seen.
     """
+    known = context.known
+    assert known is not None
     original = representative_of(context.store, known) or known
-    if comparison is None:
-        match = match_with(original, similarity=1.0, containment=1.0)
-    else:
-        match = context.match(SimilarPage(comparison, original, known))
-    renewed = replace(known, body=context.page.body or known.body) if kind is Kind.UNCHANGED else None
+    match = context.match(SimilarPage(comparison, original, known))
+    renewed = replace(known, body=context.page.body or known.body) if kind is Kind.UNCHANGED else known
     copied_from = representative_and_original(context.store, original)
-    return keep_record(context, known, context.verdict(kind, known.id, match), copied_from, renewed)
+    return keep_record(context, context.verdict(kind, known.id, match), copied_from, renewed)
 
 
 # The page's own URL.
@@ -99,7 +100,7 @@ def judge_bytes(context: Context) -> Ruled | None:
         return None
     if not known.is_delivered and (not known.is_unjudged or context.manual_verdict is not None):
         return None
-    ruled = _hold_back(context, known)
+    ruled = _hold_back(context)
     return replace(ruled, verdict=replace(ruled.verdict, same_bytes=True))
 
 
@@ -119,10 +120,10 @@ def judge_delivered(context: Context) -> Ruled | None:
         return None
     comparison = context.known_comparison
     if comparison.identical:
-        return _hold_back(context, known, Kind.UNCHANGED, comparison)
+        return _hold_back(context, Kind.UNCHANGED, comparison)
     if not context.is_minor_update:
         return None
-    ruled = _hold_back(context, known, Kind.MINOR_UPDATE, comparison)
+    ruled = _hold_back(context, Kind.MINOR_UPDATE, comparison)
     return None if context.policy.passes(ruled.verdict) else ruled
 
 
@@ -138,7 +139,11 @@ def judge_manual_copy(context: Context) -> Ruling | None:
     if original is None:
         in_flight = context.first(context.in_flight.under(manual.other))
         return Blocked(in_flight) if in_flight is not None else None
-    comparison = compare_by_hand(context.method, context.fingerprint, original, context.candidates.overused_keys)
+    # A page of a former recipe cannot be compared. Similarity 0 would mark a page that could not be judged.
+    comparison = NOT_COMPARED if original.former else context.compare(original)
+    likeness = comparison.likeness if comparison.likeness in _COPIES else Likeness.NEAR
+    similarity = max(comparison.similarity, 1 / 65535)
+    comparison = replace(comparison, duplicate=True, likeness=likeness, similarity=similarity)
     return judge_as_copy(context, SimilarPage(comparison, original, original), Kind.DUPLICATE, by_hand=True)
 
 
@@ -161,7 +166,7 @@ def judge_copy(context: Context) -> Ruling | None:
 
 def _judge_similar(context: Context) -> Ruling | None:
     nearest = context.search_result.nearest
-    if nearest is None or context.person_says_keep or not context.counts_as_copy(nearest.comparison):
+    if nearest is None or context.person_says_keep or not nearest.comparison.is_copy(context.policy.also_copies):
         return None
     kind = kind_of_copy(context, nearest)
     return pass_as_original(context) if kind is Kind.UNIQUE else judge_as_copy(context, nearest, kind)
@@ -171,11 +176,10 @@ def wait_for_original_in_flight(context: Context) -> Blocked | None:
     """The page is a copy of a page in flight."""
     if not context.in_flight or context.person_says_keep:
         return None
-    overused_keys = context.candidates.overused_keys
 
     def is_original(other: Reservation) -> bool:
-        comparison = context.method.compare(context.fingerprint, other.record.sketch, overused_keys)
-        return may_decide(other.record, comparison) and context.counts_as_copy(comparison)
+        comparison = context.compare(other.record)
+        return may_decide(other.record, comparison) and comparison.is_copy(context.policy.also_copies)
 
     original = context.first(filter(is_original, context.in_flight.sharing(context.fingerprint)))
     return None if original is None else Blocked(original)
@@ -187,7 +191,7 @@ def pass_as_original(context: Context) -> Ruled:
     It is a new original, or a new version of a page that was delivered.
     """
     nearest, previous, id = context.search_result.nearest, context.previous, context.store.new_id()
-    is_copy = nearest is not None and context.counts_as_copy(nearest.comparison)
+    is_copy = nearest is not None and nearest.comparison.is_copy(context.policy.also_copies)
     by_hand = is_copy and context.person_says_keep
     if previous is not None:
         group = id if context.is_minor_update else 0
@@ -202,11 +206,165 @@ def pass_as_original(context: Context) -> Ruled:
     return reserve(context, verdict, record, filed, verdict.likeness, verdict.match)
 
 
-#: A rule answers, or leaves the page to the next rule.
-Rule = Callable[[Context], Ruling | None]
+# The outcomes: a page passes and is reserved, its record stays, or it is dropped as a copy.
 
-#: The first rule that answers decides.
-RULES: tuple[Rule, ...] = (
+
+def reserve(
+    context: Context,
+    verdict: Verdict,
+    record: Record,
+    fingerprint: Fingerprint,
+    likeness: Likeness | None = None,
+    match: Match | None = None,
+    copied_from: tuple[Record, ...] = (),
+) -> Ruled:
+    """Let a page pass that is new to the state, or a new version of a known page.
+
+    If it gave up other pages in flight and would be unique, it is unjudged (``in_flight``).
+    ``likeness``, ``match``: for the evidence. ``copied_from``: the pages that it copies.
+    """
+    known, page, policy = context.known, context.page, context.policy
+    if (delivered := context.delivered) is not None:
+        # Better pages lose this mark as originals. As old as their group, they do not become copies of its first page.
+        since = delivered.original if delivered.has_led and record.is_original else delivered.age
+        record = replace(record, since=since)
+    evidence = make_evidence(page, likeness, match, copy=record.original != record.id, keep=policy.keep)
+    near = context.search_result.near_miss if verdict.kind is Kind.UNIQUE and evidence is not None else None
+    if evidence is not None and near is not None and not context.person_says_keep:
+        comparison, old = near.comparison, near.compared  # nearly its original: why is it none?
+        decision = context.method.decision(context.fingerprint, old.sketch, context.search_result.overused_keys)
+        why = f"similarity {comparison.similarity:.4f}, containment {comparison.containment:.4f}: {decision}"
+        evidence = replace(evidence, near_miss=old.url, near_why=why)
+    if record.keys and not policy.prefers_first:
+        evidence = add_evidence(context, evidence)
+    if context.given_up and verdict.kind is Kind.UNIQUE:
+        verdict = context.verdict(Kind.UNJUDGED, record.id, reason="in_flight")
+    replaces = known.id if known else 0
+    return Ruled(verdict, Reservation(record, fingerprint, evidence, page.site, replaces, copied_from))
+
+
+def keep_record(context: Context, verdict: Verdict, copied_from: Collection[Record], renewed: Record) -> Ruled:
+    """Hold a page back and keep its record as ``renewed``. The pages that it copies count as seen."""
+    known, store = context.known, context.store
+    assert known is not None
+
+    def write() -> None:
+        drop = _list_drop(context, verdict, store.new_id()) if verdict.kind is Kind.DUPLICATE else ()
+        store.touch(known, copied_from=copied_from, extra_rows=drop, renewed=renewed)
+
+    return Ruled(verdict, write=write)
+
+
+def _list_drop(context: Context, verdict: Verdict, id: int) -> tuple[Row, ...]:
+    """The row for the list of dropped pages; nothing if the state keeps no list."""
+    crawl = context.crawl
+    return (drop_row(crawl.store, crawl.generation, id, verdict),) if crawl.lists_drops else ()
+
+
+def count_sentences(
+    store: PageStore, url: str, site: str, fingerprint: Fingerprint, *, everywhere: bool = True
+) -> None:
+    """Count the sentences of a page as candidates for boilerplate; raises StoreError.
+
+    Sentences of a copy count only for its site: an article on many sites is no boilerplate. A page counts once, even if
+    it was rolled back in between; counted twice, its own sentences would look like boilerplate. So the counts hold the
+    page itself, and forget it with the sentences.
+    """
+    if len(fingerprint.sentences):
+        store.note(fingerprint.sentences, site, everywhere=everywhere, page=store.hashes.short(f"page {url}"))
+
+
+def judge_as_copy(context: Context, nearest: SimilarPage, kind: Kind, *, by_hand: bool = False) -> Ruling:
+    """Rule on a copy of ``nearest.leader``: it leads the group from now on, is dropped, or passes by the policy.
+
+    A copy that differs much from its original is filed as a variant; others are found through the original. ``kind``:
+    as of ``groups.kind_of_copy``, but not unique. ``by_hand``: a manual verdict makes it a copy.
+    """
+    known, page, store, group = context.known, context.page, context.store, nearest.leader.group
+    leads = kind is not Kind.DUPLICATE
+    if leads and (leader := context.first(context.in_flight.under(group))) is not None:
+        return Blocked(leader)  # two pages in flight must not lead one group
+    match, likeness = context.match(nearest), nearest.comparison.likeness
+    verdict = context.verdict(Kind.DUPLICATE, match=match, likeness=likeness, by_hand=by_hand)
+    passes = leads or context.policy.passes(verdict)
+    pages = (*representative_and_original(store, nearest.leader), nearest.compared)
+    copied_from = tuple({one.id: one for one in pages}.values())
+    mark = 0 if passes or by_hand or not page.text else drop_marks(context, likeness)[0]
+    # The record of a delivered page stays: its text may come back, and other pages may be copies of it.
+    if known is not None and not passes and (known.is_delivered or known.original == group):
+        verdict = replace(verdict, id=known.id)
+        renewed = replace(known, dropped=mark) if mark and not known.is_delivered else known
+        ruled = keep_record(context, verdict, copied_from, renewed)
+        return replace(ruled, was_delivered=known.is_delivered)
+    filed = context.filed_fingerprint(in_form=not by_hand and context.search_result.in_form)
+    differs = match.similarity < context.method.variant_below
+    is_variant = differs and (by_hand or nearest.compared.is_original)
+    keys = (*filed.keys, group) if leads else filed.keys if is_variant else ()
+    record = Record(
+        store.new_id(),
+        page.url,
+        group,
+        match.similarity,
+        keys,
+        filed.sketch if is_variant or passes else b"",
+        delivered=passes,
+        dropped=mark,
+        body=page.body if passes else 0,
+    )
+    if kind is Kind.UPDATED:
+        verdict = context.verdict(context.kind_of_update, record.id, context.previous or match, group=group)
+    else:
+        verdict = replace(verdict, kind=kind, id=record.id, group=group if leads else 0)
+    if passes:
+        filed = replace(filed, keys=keys, sentences=filed.sentences if differs else NO_SENTENCES)
+        return reserve(context, verdict, record, filed, likeness, match, copied_from)
+
+    def write() -> None:
+        store.note_form(page.site, in_form=filed.in_form)
+        if differs:
+            count_sentences(store, page.url, page.site, filed, everywhere=False)
+        evidence = make_evidence(page, likeness, match, copy=True, keep=context.policy.keep)
+        drop = _list_drop(context, verdict, record.id)
+        store.add(record, evidence, replaces=known.id if known else 0, copied_from=copied_from, extra_rows=drop)
+
+    return Ruled(verdict, write=write)
+
+
+# Dropped copies that come again with the same text stay copies. The counts of the state move on: by now the lines of an
+# article may count as its site's form, or a variant may be forgotten. Then an ordinary comparison could let the page
+# pass. So the record of a dropped copy holds a drop mark: a hash of title, text, kind and of all rules that decided.
+# Any other text, threshold, method or policy gives another mark, and the page is judged as if it were new.
+
+
+def drop_marks(context: Context, *likenesses: Likeness | None) -> list[int]:
+    """The marks of a page that is dropped as a copy of each of these kinds; never 0."""
+    hashes, page, kinds = context.method.hashes, context.page, [one and one.value for one in likenesses]
+    text = f"{hashes.of(page.title)} {hashes.of(page.text)}"
+    return [hashes.of(f"{text} {kind} {context.crawl.settings_text}") or 1 for kind in kinds]
+
+
+def judge_returned_copy(context: Context) -> Ruled | None:
+    """A copy that was dropped at this URL comes again: it stays a copy while its original is there."""
+    known, store = context.known, context.store
+    if known is None or context.person_says_keep or not known.dropped:
+        return None
+    likenesses = None, *Likeness
+    marks = zip(likenesses, drop_marks(context, *likenesses), strict=True)
+    kinds = [kind for kind, mark in marks if mark == known.dropped]
+    original = representative_of(store, known, except_url=context.page.url) if kinds else None
+    if original is None or not original.sketch:
+        return None
+    comparison = context.method.compare(context.fingerprint, original.sketch, frozenset())
+    comparison = replace(comparison, similarity=known.similarity, likeness=kinds[0])
+    match = context.match(SimilarPage(comparison, original, original))
+    verdict = context.verdict(Kind.DUPLICATE, known.id, match, likeness=kinds[0])
+    if context.policy.passes(verdict):
+        return None  # it is delivered under its present verdict
+    return keep_record(context, verdict, representative_and_original(store, original), known)
+
+
+#: The first rule that answers decides; if none does, ``pass_as_original``.
+RULES: tuple[Callable[[Context], Ruling | None], ...] = (
     judge_uncompared,
     wait_for_same_url,
     judge_delivered,
@@ -214,7 +372,6 @@ RULES: tuple[Rule, ...] = (
     judge_little_text,
     judge_copy,
     wait_for_original_in_flight,
-    pass_as_original,
 )
 
 
@@ -223,4 +380,4 @@ def judge_page(context: Context) -> Ruling:
     for rule in RULES:
         if (ruling := rule(context)) is not None:
             return ruling
-    raise AssertionError("the last rule answers for every page")
+    return pass_as_original(context)

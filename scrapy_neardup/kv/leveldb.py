@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.kv.base import SETTING, Changes, FileEngine, Moving, Row
+from scrapy_neardup.kv.base import SETTING, Changes, Row
+from scrapy_neardup.kv.files import FileEngine, Moving
 from scrapy_neardup.kv.lock import ScratchDirectory
-from scrapy_neardup.kv.tally import Witness
+from scrapy_neardup.kv.memory import Memory, SortedRows, Transaction
 
 #: Files without data.
 NOISE = ("LOCK", "LOG", "LOG.old")
@@ -99,10 +100,10 @@ class LevelDB(FileEngine):
     def create(self) -> None:
         self.open_at(self._files, new=True)
 
-    def open(self, witness: Witness | None, *, is_held: bool) -> None:
+    def open(self, digest: str, *, is_held: bool) -> None:
         with self.guard():
             try:
-                self.is_untouched = not is_held and witness is not None and witness.digest == self.digest()
+                self.is_untouched = not is_held and digest == self.digest()
             except FileNotFoundError as error:
                 raise Moving(str(error)) from None
         if self.is_untouched and self._lock is not None:
@@ -130,7 +131,7 @@ class LevelDB(FileEngine):
                 max_file_size=_TABLE,
             )
 
-    def accept(self) -> None:
+    def reopen(self) -> None:
         if self._scratch is not None:
             self.close_files()
             self.open_at(self._files)
@@ -196,7 +197,7 @@ class LevelDB(FileEngine):
                 yield at.item()
                 move()
 
-    def write(self, changes: Changes, *, sync: bool) -> None:
+    def write_rows(self, changes: Changes, *, sync: bool) -> None:
         if self._has_failed:
             raise StoreError(
                 f"The state at {self.location} takes no more pages after a failed write. The pages before it are safe. "
@@ -224,6 +225,43 @@ class LevelDB(FileEngine):
             with suppress(FileNotFoundError):  # LevelDB tidies up whenever it likes
                 total += file.stat().st_size
         return total
+
+
+#: Rows in memory, about 15,000 pages in 40 MB; then all are written in one batch.
+_MOST = 200_000
+
+
+class Temporary(Transaction):
+    """A throw-away store: buffered in memory, overflow in a LevelDB in a folder, which the caller removes.
+
+    ``size`` first writes the buffer, to measure it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(Memory(str(folder)))
+        self.scheme = LevelDB.scheme
+
+    def write(self, changes: Changes, *, sync: bool) -> None:
+        super().write(changes, sync=sync)
+        if len(self._rows) > _MOST:
+            self._spill()
+
+    def _spill(self) -> None:
+        """Write all rows to LevelDB."""
+        if not isinstance(self.base, LevelDB):
+            self.base = LevelDB(self.location)
+            self.base.open_at(Path(self.location) / "db", new=True)
+        puts = {key: value for key, value in self._rows.items() if value is not None}
+        self.base.write_rows(Changes(puts, self._rows.keys() - puts.keys()), sync=False)
+        self._rows = SortedRows()
+
+    def size(self) -> int:
+        self._spill()
+        return self.base.size()
+
+    def close(self, last: Changes | None = None) -> None:
+        if isinstance(self.base, LevelDB):
+            self.base.close_files()
 
 
 # Tables never change, so hard links will do. Logs and the manifest only grow, so a copy is a state of an earlier

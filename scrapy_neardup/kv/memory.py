@@ -6,14 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import groupby, islice
 from operator import itemgetter
-from pathlib import Path
 from typing import TypeVar
 from urllib.parse import SplitResult
 
 from sortedcontainers import SortedSet
 
-from scrapy_neardup.kv.base import SETTING, Changes, Engine, KeyValueStore, Row, WrappedStore, after
-from scrapy_neardup.kv.leveldb import LevelDB
+from scrapy_neardup.kv.base import SETTING, Changes, Engine, KeyValueStore, Row, after
 
 V = TypeVar("V")
 #: Rows to give first, as the caller may want few. At most so many at a time, and gone keys that are no burden.
@@ -101,13 +99,14 @@ class Memory(Engine):
         self._rows.clear()
 
 
-class Transaction(WrappedStore):
+class Transaction(KeyValueStore):
     """Keeps writes in memory, and reads through them to a base. Nothing commits them: a dry run discards them."""
 
     is_scratch = True
 
     def __init__(self, base: KeyValueStore) -> None:
-        super().__init__(base)
+        self.base = base
+        self.scheme, self.location, self.is_persistent = base.scheme, base.location, base.is_persistent
         #: Rows in memory. None hides a row of the base.
         self._rows = SortedRows[bytes | None]()
 
@@ -127,43 +126,8 @@ class Transaction(WrappedStore):
     def write(self, changes: Changes, *, sync: bool) -> None:
         self._rows.change({**dict.fromkeys(changes.deletes), **changes.puts})
 
-    def close(self, last: Changes | None = None) -> None:
-        self.base.close()
-
-
-#: Rows in memory, about 15,000 pages in 40 MB; then all are written in one batch.
-_MOST = 200_000
-
-
-class Temporary(Transaction):
-    """A throw-away store: buffered in memory, overflow in a LevelDB in a folder, which the caller removes.
-
-    ``size`` first writes the buffer, to measure it.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(Memory(str(folder)))
-        self.scheme = LevelDB.scheme
-
-    def write(self, changes: Changes, *, sync: bool) -> None:
-        super().write(changes, sync=sync)
-        if len(self._rows) > _MOST:
-            self._spill()
-
-    def _spill(self) -> None:
-        """Write all rows to LevelDB."""
-        if isinstance(self.base, Memory):
-            engine = LevelDB(self.location)
-            engine.open_at(Path(self.location) / "db", new=True)
-            self.base = engine
-        puts = {key: value for key, value in self._rows.items() if value is not None}
-        self.base.write(Changes(puts, self._rows.keys() - puts.keys()), sync=False)
-        self._rows = SortedRows()
-
     def size(self) -> int:
-        self._spill()
         return self.base.size()
 
     def close(self, last: Changes | None = None) -> None:
-        if isinstance(self.base, LevelDB):
-            self.base.close_files()
+        self.base.close()

@@ -25,9 +25,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from scrapy_neardup.errors import StoreError, StoreMismatch
-from scrapy_neardup.kv.base import SETTING, Changes, FileEngine, Moving, Row
+from scrapy_neardup.kv.base import SETTING, Changes, Row
+from scrapy_neardup.kv.files import FileEngine, Moving
 from scrapy_neardup.kv.lock import ScratchDirectory
-from scrapy_neardup.kv.tally import Witness, check_bytes
+from scrapy_neardup.kv.tally import check_bytes
 
 #: "ndup" in the header. We never write to another program's database.
 APPLICATION = 0x6E647570
@@ -120,7 +121,7 @@ class SQLite(FileEngine):
             self._db.execute("COMMIT")
             self._log_all()
 
-    def open(self, witness: Witness | None, *, is_held: bool) -> None:
+    def open(self, digest: str, *, is_held: bool) -> None:
         self.is_untouched = False
         if is_held:
             # Within a read transaction the log only grows. Opening the file ourselves, as for a digest, would drop
@@ -135,7 +136,7 @@ class SQLite(FileEngine):
             raise self.damaged("its header is not that of a state")
         logged = _has_bytes(_log_of(path))
         with self.guard():
-            self.is_untouched = not logged and witness is not None and witness.digest == _digest(path)
+            self.is_untouched = not logged and digest == _digest(path)
         # Nothing may change before verification. SQLite would cut a damaged log and move the rest into the file; a
         # read-only connection does not.
         self._db = self._connection(path, "ro" if logged else "ro&immutable=1")
@@ -154,7 +155,7 @@ class SQLite(FileEngine):
             raise Moving("its file is missing") from None
         except OSError as error:
             raise self.uncopied(error) from error
-        if _as_they_are(path) != before or self.is_held():
+        if _as_they_are(path) != before or self.is_locked():
             raise Moving("its file is changing")
         return copy
 
@@ -175,7 +176,7 @@ class SQLite(FileEngine):
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
 
-    def accept(self) -> None:
+    def reopen(self) -> None:
         with self.guard():
             self._db.close()
             self._db = self._connection(self._path, "rw")
@@ -253,17 +254,17 @@ class SQLite(FileEngine):
                 raise self.damaged(f"the key {last!r:.60} is not what was written")
             low, high, most = (low, last, _ROWS) if reverse else (last + b"\0", high, _ROWS)
 
-    def write(self, changes: Changes, *, sync: bool) -> None:
+    def write_rows(self, changes: Changes, *, sync: bool) -> None:
         with self.guard():
             if sync:  # the commit waits for the disk
                 self._db.execute("PRAGMA synchronous = FULL")
             try:
-                self._write_rows(changes)
+                self._write_batch(changes)
             finally:
                 if sync:
                     self._db.execute("PRAGMA synchronous = NORMAL")
 
-    def _write_rows(self, changes: Changes) -> None:
+    def _write_batch(self, changes: Changes) -> None:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             if changes.deletes:

@@ -11,8 +11,8 @@ from time import process_time
 from typing import Any
 
 from scrapy_neardup.errors import PageError
+from scrapy_neardup.judge.context import Policy
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.lab.labels import Label
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Kind, Page, Verdict

@@ -17,22 +17,21 @@ from typing import Any
 
 from scrapy_neardup.atomic import sync_directory
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.judge.copies import count_sentences
 from scrapy_neardup.judge.matching import candidates, without_overused_keys
-from scrapy_neardup.kv.base import Changes, FileEngine
-from scrapy_neardup.maintenance.damaged import DamagedState
+from scrapy_neardup.judge.rules import count_sentences
+from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.files import FileEngine
 from scrapy_neardup.maintenance.scan import Watch, unwatched
-from scrapy_neardup.maintenance.source import OpenState, PageEntry
+from scrapy_neardup.maintenance.sources import DamagedState, OpenState, PageEntry
 from scrapy_neardup.maintenance.verify import STATE_ROWS, Findings, RowKind, check, sound_rows
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
 from scrapy_neardup.state.boilerplate import read_counts
-from scrapy_neardup.state.evidence import kept_page
 from scrapy_neardup.state.layout import url_key
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import SAMPLES, Secret, fits
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Record, kept_page
 from scrapy_neardup.text.sentences import why_unjudged
 
 #: Rows per batch, some ten for each page. Common keys are known from then on.

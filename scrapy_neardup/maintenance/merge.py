@@ -16,21 +16,20 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 
-from scrapy_neardup.judge.manual_verdicts import (
+from scrapy_neardup.judge.lists import (
     ManualKind,
     ManualVerdict,
     find_manual_verdict,
     manual_verdicts,
     write_manual_verdicts,
 )
-from scrapy_neardup.judge.matching import candidates, search
+from scrapy_neardup.judge.matching import search
 from scrapy_neardup.maintenance.scan import Watch, unwatched
-from scrapy_neardup.maintenance.source import OpenState, PageEntry
+from scrapy_neardup.maintenance.sources import OpenState, PageEntry
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
 
 
 @dataclass(slots=True)
@@ -98,7 +97,7 @@ def find_copy(method: Method, store: PageStore, page: Record) -> Copy | None:
     if not page.sketch:
         return None
     fingerprint = Fingerprint(page.keys, page.sketch)
-    found = search(method, store, page.url, fingerprint, candidates(method, store, page.keys)).nearest
+    found = search(method, store, page.url, fingerprint).nearest
     if found is None or not found.comparison.duplicate:
         return None
     differs = found.comparison.similarity < method.variant_below
@@ -195,7 +194,7 @@ class _Merger:
                     placed = _aged(self._place(entry.record), entry.record)
                     store.add(placed, self._evidence(entry), generation=generation, seen=entry.seen)
             # Before the seal: a repeated merge counts pages twice rather than never, and in doubt a page passes.
-            store.add_counts(self._source.counts(), in_both=self._found.known + self._found.newer)
+            store.add_counts(self._source.store.counts, in_both=self._found.known + self._found.newer)
             store.seal(generation, store.unsealed(generation))
             store.end(generation)
         for are_copies in (False, True) if self._found.known or self._found.newer else ():

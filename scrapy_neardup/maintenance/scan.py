@@ -13,13 +13,12 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.judge.manual_verdicts import manual_verdicts
+from scrapy_neardup.judge.lists import manual_verdicts
 from scrapy_neardup.maintenance.tables import SiteDrops, most_dropped
 from scrapy_neardup.page.urls import site_of
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.layout import last_id, unpack_seen
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
 from scrapy_neardup.state.verifier import column
 from scrapy_neardup.untrusted import SITE, clean_line
 

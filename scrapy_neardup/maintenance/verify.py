@@ -14,29 +14,30 @@ from typing import NamedTuple
 import numpy as np
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.judge.drops import Drop
-from scrapy_neardup.judge.manual_verdicts import ManualVerdict
+from scrapy_neardup.judge.lists import Drop, ManualVerdict
 from scrapy_neardup.judge.recipes import DECISIONS_KEY
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.maintenance.scan import Watch, unwatched
 from scrapy_neardup.maintenance.tables import CRAWLS, SITES
-from scrapy_neardup.server.counting import COUNTED
+from scrapy_neardup.server.layout import COUNTED
 from scrapy_neardup.state.boilerplate import Counts
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import FRONTIER
-from scrapy_neardup.state.layout import QUEUE, last_id, meta_key, record_key, unpack_block, unpack_seen
+from scrapy_neardup.state.layout import QUEUE, last_id, record_key, unpack_block
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.postings import is_head, is_posting, is_unreachable, pairs
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.recipe import RECIPE, SECRET
+from scrapy_neardup.state.record import Evidence, Record
+from scrapy_neardup.state.records import is_head, is_unreachable
 from scrapy_neardup.state.verifier import RowCount, column
 
 #: Problems to name; the others are counted.
 NAMED = 20
-#: Lengths of the keys of URLs and evidence, and of the queue; and of the values of URLs and the frontier.
-_ID_KEY, _PAIR_KEY, _SEEN, _ID = 9, 17, 12, 8
-#: Names below ``m``.
-_NAMES = frozenset((meta_key("recipe"), meta_key("secret"), DECISIONS_KEY, FRONTIER, KEY, COUNTED))
+#: Lengths of the keys of evidence and of the queue, and of the value of the frontier.
+_ID_KEY, _PAIR_KEY, _ID = 9, 17, 8
+#: Rows below ``m`` that no ``RowKind`` unpacks.
+_ABOUT = (RECIPE, SECRET, KEY, COUNTED)
+#: Rows of pages by first byte.
+_NAMES = {b"r": "record", b"u": "URL", b"k": "key"}
 
 
 @dataclass(slots=True)
@@ -69,21 +70,18 @@ class Findings:
 class RowKind(NamedTuple):
     """Rows that are read one by one.
 
-    ``unpack`` returns the function that unpacks a row of a state; it raises ValueError for a damaged row. If
-    ``names_page``, that function returns the id of a page.
+    ``unpack`` returns the function that unpacks a row of a state; it raises ValueError for a damaged row.
     """
 
     prefix: bytes
     name: str
     unpack: Callable[[PageStore], Callable[[bytes, bytes], object]]
-    names_page: bool = False
 
 
-def _unpack_evidence(key: bytes, packed: bytes) -> int:
+def _unpack_evidence(key: bytes, packed: bytes) -> None:
     if len(key) != _ID_KEY:
         raise ValueError(f"{key!r} is no key of evidence")
     Evidence.unpack(packed)
-    return last_id(key)
 
 
 def _unpack_queue(key: bytes, packed: bytes) -> None:
@@ -95,10 +93,12 @@ def _unpack_counts(counts: Counts, key: bytes, packed: bytes) -> None:
     counts.load(unpack_block(key), packed)
 
 
-#: Rows that belong to one page, which imply nothing else.
-PAGE_ROWS = (RowKind(b"e", "evidence", lambda _: _unpack_evidence, names_page=True),)
-#: Rows of the expiry.
-EXPIRY_ROWS = (RowKind(QUEUE, "queue", lambda _: _unpack_queue), RowKind(FRONTIER, "frontier", lambda _: _unpack_queue))
+#: Rows that are written with pages.
+_ROWS_OF_PAGES = (
+    RowKind(b"e", "evidence", lambda _: _unpack_evidence),
+    RowKind(QUEUE, "queue", lambda _: _unpack_queue),
+    RowKind(FRONTIER, "frontier", lambda _: _unpack_queue),
+)
 #: Rows that belong to the state as a whole.
 STATE_ROWS = (
     RowKind(b"b", "counts", lambda _: partial(_unpack_counts, Counts())),
@@ -155,71 +155,54 @@ class _Checker:
         self._store = store
         self._watch = watch
         self._rows = RowCount(store.hashes)
-        self._kinds = {kind.prefix: (kind, kind.unpack(store)) for kind in (*PAGE_ROWS, *EXPIRY_ROWS, *STATE_ROWS)}
-        #: Ids that rows of a kind name.
-        self._naming = {kind.name: array("Q") for kind in PAGE_ROWS}
-        #: Ids of originals and of copies, and the originals of these.
-        self._originals, self._copies, self._copied = array("Q"), array("Q"), array("Q")
+        self._kinds = {kind.prefix: (kind, kind.unpack(store)) for kind in (*_ROWS_OF_PAGES, *STATE_ROWS)}
+        #: Ids of originals, of copies, of the originals of these, and of pages with evidence.
+        self._originals, self._copies, self._copied, self._explained = (array("Q") for _ in range(4))
         self._head: Row = b"", b""
 
     def read(self, prefix: bytes) -> None:
         """Read all rows with a first byte. Report what cannot be read; the next step goes on."""
-        readers = {b"r": self._read_record, b"u": self._read_url, b"k": self._read_posting, b"m": self._read_name}
-        names = {b"r": "pages", b"u": "URLs", b"k": "keys"}
-        read = readers.get(prefix, self._read_row)
+        found, store, name = self.found, self._store, _NAMES.get(prefix)
         try:
-            rows: Iterable[Row] = self._store.rows(prefix)
-            if prefix in names:
-                rows = self._watch(rows, None if prefix == b"k" else self._store.pages, names[prefix])
+            rows: Iterable[Row] = store.rows(prefix)
+            if name is not None:
+                rows = self._watch(rows, None if prefix == b"k" else store.pages, f"{name}s")
             last = prefix
             for key, packed in rows:
-                if key < last and not self._store.is_shared:
-                    raise self._store.kv.damaged(f"its rows are not in order at the key {key!r:.60}")
+                if key < last and not store.is_shared:
+                    raise store.kv.damaged(f"its rows are not in order at the key {key!r:.60}")
                 last = key
-                self._rows.count(key, packed)
-                read(key, packed)
+                found.pages += prefix == b"r"
+                found.urls += prefix == b"u"
+                try:
+                    added = self._rows.add(key, packed)
+                    if isinstance(added, Record):
+                        self._read_record(added, packed)
+                    elif prefix == b"k":
+                        found.keys += added
+                        self._read_posting(key, packed)
+                    elif name is None:
+                        self._read_row(key, packed)
+                except ValueError as error:
+                    found.add(f"broken {name}", str(error))
         except StoreError as error:
-            self.found.add("unreadable", str(error))
+            found.add("unreadable", str(error))
 
-    def _read_record(self, key: bytes, packed: bytes) -> None:
-        """Unpack a record, and pack it again to compare."""
-        self.found.pages += 1
-        record = unpack_record(key, packed)
-        if record is None:
-            self.found.add("broken record", f"{last_id(key):016x} cannot be unpacked ({len(packed)} bytes)")
-            return
-        self._rows.add_record(record)
+    def _read_record(self, record: Record, packed: bytes) -> None:
+        """Pack a record again to compare."""
+        if record.pack() != packed:
+            raise ValueError(f"the record {record.id:016x} holds bytes that cannot stand there")
         if record.is_original:
             self._originals.append(record.id)
         elif not record.is_unjudged:
             self._copies.append(record.id)
             self._copied.append(record.original)
 
-    def _read_url(self, key: bytes, seen: bytes) -> None:
-        self.found.urls += 1
-        if len(key) != _ID_KEY or len(seen) != _SEEN:
-            self.found.add("broken URL", f"the row {key!r} is no URL row")
-        else:
-            self._rows.add_url(last_id(key), unpack_seen(seen)[0])
-
     def _read_posting(self, key: bytes, packed: bytes) -> None:
-        row = key, packed
-        if not is_posting(row):
-            self.found.add("broken key", f"the row {key!r} is no row of a key")
-            return
         if is_head(key):
-            self._head = row
+            self._head = key, packed
         elif not self._store.is_shared and is_unreachable(key, self._head):
             self.found.add("posting out of reach", f"the row of its key does not name {key!r}")
-        postings = list(pairs(row))
-        self.found.keys += len(postings)
-        self._rows.add_postings(postings)
-
-    def _read_name(self, key: bytes, packed: bytes) -> None:
-        if key not in _NAMES:
-            self.found.add("unknown row", f"this version does not write the key {key!r}")
-        elif key in self._kinds:
-            self._read_row(key, packed)
 
     def _read_row(self, key: bytes, packed: bytes) -> None:
         """Read a row of another kind."""
@@ -231,16 +214,17 @@ class _Checker:
             return
         kind, unpack = self._kinds.get(key, self._kinds.get(prefix, (None, None)))
         if kind is None or unpack is None:
-            found.add("unknown row", f"this version does not write the key {key!r}")
+            if key not in _ABOUT:
+                found.add("unknown row", f"this version does not write the key {key!r}")
             return
         found.rows[kind.name] += 1
         try:
-            named = unpack(key, packed)
+            unpack(key, packed)
         except (ValueError, TypeError, AttributeError, struct.error) as error:
             found.add(f"broken {kind.name}", f"the row {key!r}: {error}")
         else:
-            if kind.names_page and isinstance(named, int):
-                self._naming[kind.name].append(named)
+            if prefix == b"e":
+                self._explained.append(last_id(key))
 
     def relate(self) -> None:
         """Verify that rows name each other, and the files of the engine."""
@@ -254,9 +238,9 @@ class _Checker:
         if not found.counts.keys() & {"unreadable", "broken record", "broken URL", "broken key"}:
             for problem in self._rows.problems(store.kv.tally):
                 found.add("wrong rows", problem)
-            for name, ids in self._naming.items():
-                for id in column(ids)[~np.isin(column(ids), pages)].tolist():
-                    found.add(f"{name} without page", f"a row names the page {id:016x}, which is missing")
+            explained = column(self._explained)
+            for id in explained[~np.isin(explained, pages)].tolist():
+                found.add("evidence without page", f"a row names the page {id:016x}, which is missing")
             for record in filter(None, map(store.record, self._rows.unnamed())):
                 if store.find(record.url) is not None:  # else another URL has the same hash, which is allowed
                     found.add("two pages of a URL", f"{record.id:016x} is no longer the page of its URL {record.url}")

@@ -72,7 +72,7 @@ class Redis(Engine):
 
     @classmethod
     def read_url(cls, parts: SplitResult) -> str:
-        return read_url(parts)
+        return read_url(parts, cls.form)
 
     @classmethod
     def url(cls, location: str) -> str:
@@ -137,16 +137,14 @@ class Redis(Engine):
             for code in sorted(range(ord("a"), ord("z") + 1), reverse=reverse):  # few have rows
                 yield from self.fetch_all(bytes([code]), reverse=reverse)
             return
-        names = self._neighbours(max(low, prefix), prefix, reverse=reverse) if letter in NEIGHBOURS else [letter]
-        rows = self._rows_in(names, reverse=reverse)
+        rows = self._rows_in(self._names(max(low, prefix), prefix, reverse=reverse), reverse=reverse)
         if letter in b"uk":
             rows = merge(rows, self._rows_on_levels(letter, reverse=reverse), key=lambda row: row[0], reverse=reverse)
         yield from (row for row in rows if row[0].startswith(prefix) and row[0] >= low)
 
     def count(self, prefix: bytes) -> int:
         """Return the number of rows of a kind that is not on levels, without fetching them."""
-        names = self._neighbours(prefix, prefix) if prefix in NEIGHBOURS else [prefix]
-        return sum(self._each(names, lambda pipe, key: pipe.hlen(key)))
+        return sum(self._each(self._names(prefix, prefix), lambda pipe, key: pipe.hlen(key)))
 
     def size(self) -> int:
         """Estimate the memory in bytes from some of the keys."""
@@ -179,9 +177,12 @@ class Redis(Engine):
 
         return self.link.call(send)
 
-    def _neighbours(self, low: bytes, prefix: bytes, *, reverse: bool = False) -> Iterator[bytes]:
-        """Yield the names of hashes of neighbours that may have rows with a prefix from ``low`` on."""
-        size, key = NEIGHBOURS[prefix[:1]], self.link.prefix + DIRECTORY
+    def _names(self, low: bytes, prefix: bytes, *, reverse: bool = False) -> Iterator[bytes]:
+        """Yield the names of hashes that may have rows with a prefix from ``low`` on."""
+        if (letter := prefix[:1]) not in NEIGHBOURS:
+            yield letter
+            return
+        size, key = NEIGHBOURS[letter], self.link.prefix + DIRECTORY
         ends = [b"[" + low[:size], b"(" + (after(prefix[:size]) or b"\xff" * size)]
 
         def ask(client: Any) -> list[bytes]:

@@ -12,6 +12,8 @@ from functools import lru_cache
 from struct import Struct
 from typing import NamedTuple
 
+from scrapy_neardup.state.layout import meta_key
+
 #: Bits of each level, and the largest number of pages that a state files on it.
 _LEVELS = ((12, 37_000), (16, 600_000), (20, 9_600_000), (24, 2**63))
 #: The four bytes of a URL's hash, and of a key, that decide where a row lies. Keys are the smallest of many hashes, so
@@ -21,6 +23,9 @@ _DECIDING = {b"u": Struct(">I4x"), b"k": Struct(">xI")}
 NEIGHBOURS = {b"r": 5, b"e": 5, b"o": 8, b"d": 9, b"j": 9}
 #: Lengths of the keys of rows: of a URL, of a posting, and of ``filing_of``.
 _URL, _POSTING, _FILING = 9, 14, 9
+
+#: The row with the position in the stream that the blocks of counts include.
+COUNTED = meta_key("counted")
 
 # Names of keys that hold no rows. A hash with rows has a name of one character, or its name begins with such a letter.
 #: The sorted set of hashes with rows, except of URLs,
@@ -45,7 +50,10 @@ class OnLevels(NamedTuple):
 
     def names(self, levels: int) -> tuple[bytes, ...]:
         """Return the names on the lowest ``levels``."""
-        return tuple(name for level in range(levels) for name in names_on(self.letter, self.keys, level))
+        found = names_on(self.letter, self.keys, 0)
+        for level in range(1, levels):
+            found += names_on(self.letter, self.keys, level)
+        return found
 
 
 Names = tuple[bytes, ...] | OnLevels

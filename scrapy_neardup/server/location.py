@@ -44,17 +44,8 @@ def need_redis(named_by: str) -> None:
         ) from error
 
 
-#: URLs for one server, with Sentinels, in a cluster, and on a socket.
-_FORMS = {
-    "": "//host:6379/0?state=name",
-    "sentinel": "//host:26379,host:26379/service/0?state=name",
-    "cluster": "//host:6379,host:6379?state=name",
-    "unix": "///path/of/the.sock?state=name&db=0",
-}
-
-
-def read_url(parts: SplitResult) -> ServerLocation:
-    """Return the location that a URL names. The message of the ValueError goes on after the URL.
+def read_url(parts: SplitResult, form: str = "") -> ServerLocation:
+    """Return the location that a URL names. The message of the ValueError goes on after the URL, and shows the form.
 
     redis://[user:password@]host[:port][/database][?state=name], or rediss:// with TLS;
     redis+sentinel://[user:password@]host[:port][,host…]/service[/database][?state=name&sentinel_password=…];
@@ -63,7 +54,7 @@ def read_url(parts: SplitResult) -> ServerLocation:
     """
     scheme, _, kind = parts.scheme.partition("+")
     kind = "unix" if scheme == "unix" else kind
-    form = f"{parts.scheme}:{_FORMS[kind]}"
+    form = f"{parts.scheme}:{form}"
     known = ("state", *{"sentinel": ("sentinel_password",), "unix": ("db",)}.get(kind, ()))
     query = _query(parts, (*known, *(_TLS if scheme == "rediss" else ())), form)
     state = query.pop("state", DEFAULT_STATE)

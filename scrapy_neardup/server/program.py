@@ -62,7 +62,7 @@ class PendingPage(NamedTuple):
 class Program:
     """Operations for one state. The script runs the conditions first, then the writes, then the reads."""
 
-    __slots__ = ("_conditions", "_reads", "_writes", "has_script", "levels")
+    __slots__ = ("_conditions", "_last", "_reads", "_writes", "has_script", "levels")
 
     def __init__(self, levels: int) -> None:
         """``levels``: how many the caller knows of. If more are in use, the script says so and does nothing."""
@@ -70,13 +70,15 @@ class Program:
         #: Whether the command has the script; else its digest, by which most servers know it.
         self.has_script = False
         self._conditions: list[Operation] = []
+        #: The last condition, which also writes: nothing may fail after it.
+        self._last: tuple[Operation, ...] = ()
         self._writes: list[Operation] = []
         self._reads: list[Operation] = []
 
     def command(self, prefix: bytes) -> Any:
         """Return the words of the command that runs it, as a tuple. ``prefix`` stands before the name of each key."""
         names, arguments, pack = [DIRECTORY, HIGHEST, COUNTER], list[bytes | int](), _COUNT.pack
-        for operation, where, more in (*self._conditions, *self._writes, *self._reads):
+        for operation, where, more in (*self._conditions, *self._last, *self._writes, *self._reads):
             keys = where.names(self.levels) if isinstance(where, OnLevels) else where
             names += keys
             arguments.append(pack(len(keys)) + operation)
@@ -87,7 +89,7 @@ class Program:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to do."""
-        return not (self._conditions or self._writes or self._reads)
+        return not (self._conditions or self._last or self._writes or self._reads)
 
     # Conditions.
 
@@ -100,10 +102,10 @@ class Program:
     def put_record(self, page: PendingPage, row: bytes, value: bytes) -> None:
         """Write the record of a page, and require that the page is in flight, or that the row already has this value.
 
-        In the second case an earlier run has written, and this one does nothing. This must be the last condition.
+        In the second case an earlier run has written, and this one does nothing.
         """
         names, field = place_of(row)
-        self._conditions.append((IN_FLIGHT, (pending_name(page.crawl), *names), (page.id, field, value)))
+        self._end_conditions((IN_FLIGHT, (pending_name(page.crawl), *names), (page.id, field, value)))
 
     def expect_lease(self, crawl: bytes, token: bytes, milliseconds: int) -> None:
         """Require that the lease of a crawl is ours, or take it again if it ended and nobody rolls the crawl back."""
@@ -120,11 +122,15 @@ class Program:
     def register(self, page: PendingPage) -> None:
         """Add a page in flight, and answer the places of the pages that came before it under its heads.
 
-        This is the last condition: the page is not registered yet. An earlier run without an answer may have added it,
-        and others may have come since, so the answer would be wrong.
+        The condition is that the page is not registered yet. An earlier run without an answer may have added it, and
+        others may have come since, so the answer would be wrong.
         """
         names = pending_name(page.crawl), PENDING
-        self._conditions.append((REGISTER, names, (page.place, page.packed, page.heads)))
+        self._end_conditions((REGISTER, names, (page.place, page.packed, page.heads)))
+
+    def _end_conditions(self, operation: Operation) -> None:
+        assert not self._last, "a program has one last condition"
+        self._last = (operation,)
 
     # Writes.
 

@@ -17,7 +17,7 @@ from scrapy_neardup.hashing.keys import pack_keys
 from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.sentence_counts import Sentences
+from scrapy_neardup.state.boilerplate import Sentences
 
 #: Tries of a write, if others always write first.
 TRIES = 200
@@ -159,7 +159,10 @@ class RemoteTransaction:
 
     def restart(self) -> None:
         """Discard what the code wrote: it starts again."""
-        self.changes, self.read_set, self.notes = Changes(), {}, []
+        self.read_set.clear()
+        self.notes.clear()
+        if self.changes.puts or self.changes.deletes or self.changes.sights:
+            self.changes = Changes()
 
     def discard_read_set(self) -> None:
         """Discard the rows on which the write depended as well: others have changed them."""

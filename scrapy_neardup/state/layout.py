@@ -7,11 +7,11 @@
     u + hash of the URL         id of the page's newest record (8 bytes), time it was last seen (4 bytes, seconds)
     k + key                     ids of the pages under this key of 5 bytes. A page that is better than its original is
                                 also listed under the id of its group: see ``newest_replacement``
-    k + key + id                further pages under a key: this id, and others in the value: see ``postings``
+    k + key + id                further pages under a key: this id, and others in the value: see ``Postings``
     c + generation              a crawl, by the time of its beginning (JSON): see ``maintenance/tables``
     h + hash of a site          how many of its pages were judged, and dropped (JSON): see ``maintenance/tables``
-    d + generation + id         a page that a crawl dropped as a copy, in that order: see ``judge/drops``
-    n + hash of the URL         a manual verdict (JSON): see ``judge/manual_verdicts``
+    d + generation + id         a page that a crawl dropped as a copy, in that order: see ``judge/lists``
+    n + hash of the URL         a manual verdict (JSON): see ``judge/lists``
     g + generation              a crawl that has unsealed pages (JSON: who, and the directory of its job)
     o + last seen + id          a page that was seen again, in the order of expiry: see ``expiry``
     b + block                   counts of sentences, 64 buckets of them, compressed, and of forms: see ``Counts``

@@ -9,17 +9,18 @@ from typing import Any
 
 from scrapy_neardup.errors import SettingsError, StoreError, StoreMismatch
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.kv.base import SETTING, Engine, FileEngine, KeyValueStore, without_password
-from scrapy_neardup.kv.checked import CheckedStore, Snapshot
-from scrapy_neardup.kv.memory import Memory, Temporary, Transaction
+from scrapy_neardup.kv.base import SETTING, Engine, KeyValueStore, without_password
+from scrapy_neardup.kv.files import FileEngine
+from scrapy_neardup.kv.memory import Memory, Transaction
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import RECIPE, SECRET, Secret, fits, read_recipe, renamed, secret_of
 from scrapy_neardup.state.urls import ENGINES, default_url, has_placeholders, load, parse_url
 from scrapy_neardup.state.verifier import row_problems
 
-#: The page store of a shared state.
+#: The page store of a shared state, and the rows of a temporary one; imported on first use.
 _SHARED = "scrapy_neardup.server.store:RedisStore"
+_TEMPORARY = "scrapy_neardup.kv.leveldb:Temporary"
 
 # Open stores and their numbers of users, by location and whether it is a dry run. One handle for each path, because a
 # second one would drop the first one's lock.
@@ -39,7 +40,9 @@ def open_at(
     new state draws one.
     """
     engine = kind(location, named_by)
-    return open_rows(CheckedStore(engine) if isinstance(engine, FileEngine) else engine, recipe, named_by, secret)
+    if isinstance(engine, FileEngine):
+        engine.hold()
+    return open_rows(engine, recipe, named_by, secret)
 
 
 def memory_state(recipe: Mapping[str, Any], secret: Secret | None = None) -> PageStore:
@@ -52,7 +55,7 @@ def open_rows(
     recipe: Mapping[str, Any] | None,
     named_by: str = SETTING,
     secret: Secret | None = None,
-    snapshot: Snapshot | None = None,
+    snapshot: KeyValueStore | None = None,
 ) -> PageStore:
     """Make the page store of opened rows. Roll back the unsealed pages of ended crawls, unless it is a snapshot."""
     try:
@@ -135,7 +138,7 @@ def open_temporary(folder: Path, recipe: Mapping[str, Any], secret: Secret | Non
     url = default_url(folder)
     if parse_url(url)[0].scheme != "leveldb":
         return open_store(url, recipe, SETTING, secret)
-    return open_rows(Temporary(folder), recipe, SETTING, secret)
+    return open_rows(load(_TEMPORARY)(folder), recipe, SETTING, secret)
 
 
 def open_snapshot(
@@ -171,10 +174,10 @@ def close_store(store: PageStore) -> None:
     store.close()
 
 
-def _take_snapshot(kind: type[Engine], location: str, named_by: str) -> Snapshot:
+def _take_snapshot(kind: type[Engine], location: str, named_by: str) -> KeyValueStore:
     if not issubclass(kind, FileEngine):
         raise StoreError(
             f"A dry run is not possible with a {kind.scheme} state. Set NEARDUP_STORE to another state, for example a "
             "copy made with scrapy neardup export."
         )
-    return Snapshot(kind(location, named_by))
+    return kind(location, named_by).look()

@@ -13,16 +13,13 @@ from typing import Any, TypeVar
 
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import Changes, KeyValueStore, Row
-from scrapy_neardup.kv.checked import Snapshot
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.boilerplate import Counts, CountsOfSite, read_counts
-from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.boilerplate import Counts, CountsOfSite, Sentences, read_counts
 from scrapy_neardup.state.expiry import Bounds, Expiry
 from scrapy_neardup.state.journal import Journal, UnsealedPages, pending_in
 from scrapy_neardup.state.recipe import Secret, pack_recipe, updated
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
 from scrapy_neardup.state.records import PageRows
-from scrapy_neardup.state.sentence_counts import Sentences
 
 T = TypeVar("T")
 #: Pages between writes of the counts. A kill loses the counts of these pages at most.
@@ -48,7 +45,7 @@ class PageStore(PageRows):
         recipe: dict[str, Any],
         secret: Secret | None,
         pages: int,
-        snapshot: Snapshot | None = None,
+        snapshot: KeyValueStore | None = None,
     ) -> None:
         """``recipe``, ``secret``: those of the state, see ``read_recipe``. ``snapshot``: the rows of the opening, for a
         reader or a dry run; None for a state that is written to. Raises StoreDamaged.
@@ -59,7 +56,7 @@ class PageStore(PageRows):
         #: The recipe of the fingerprints, as plain data.
         self.recipe = recipe
         self.renamed = {}
-        self.snapshot = snapshot
+        self.snapshot, self.pages_at_opening = snapshot, pages
         #: Whether another process uses the state, and the time of the rows in seconds since 1970.
         self.is_held, self.as_of = (snapshot.is_held, snapshot.as_of) if snapshot is not None else (False, 0.0)
         self._closed = False

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import struct
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -14,18 +13,21 @@ from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.kv.base import KeyValueStore
 from scrapy_neardup.kv.tally import KEY, MASK, RowTally, of_row
 from scrapy_neardup.state.layout import last_id, unpack_id, unpack_seen, url_key
-from scrapy_neardup.state.postings import is_posting, pairs
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.records import is_posting, pairs
 
-#: Rows that records imply.
-_DERIVED = (b"k", b"u")
+#: Lengths of the keys of records and URL rows, and of the values of these.
+_ID_KEY, _SEEN = 9, 12
 
 
 def row_problems(kv: KeyValueStore, tally: RowTally, hashes: Keyed | None) -> Iterator[str]:
     """Yield where rows disagree with each other or with the tally. Reads all rows."""
-    count = RowCount(hashes)
+    count, last = RowCount(hashes), b""
     try:
         for key, value in kv.scan(b""):
+            if key < last:
+                raise ValueError(f"its rows are not in order at the key {key!r:.60}")
+            last = key
             count.add(key, value)
     except ValueError as error:
         yield str(error)
@@ -43,7 +45,6 @@ class RowCount:
     def __init__(self, hashes: Keyed | None) -> None:
         """``hashes``: of URLs; None skips these."""
         self._hashes = hashes
-        self._last = b""
         self._pages = self._total = 0
         #: Sums over postings less those over records, so 0 in the end: of ids, and of key times id. The second finds
         #: exchanged ids.
@@ -54,42 +55,35 @@ class RowCount:
         #: Superseded pages may have no URL row: later versions were rolled back, or have it.
         self._superseded: set[int] = set()
 
-    def add(self, key: bytes, value: bytes) -> None:
-        """Add the next row in byte order. Raises ValueError if it cannot exist."""
-        if key < self._last:
-            raise ValueError(f"its rows are not in order at the key {key!r:.60}")
-        self._last = key
-        self.count(key, value)
+    def add(self, key: bytes, value: bytes) -> Record | int:
+        """Add a row. Return its record, or the number of its postings. Raises ValueError if it cannot exist."""
         first = key[:1]
         if first == b"k":
-            self.add_postings(pairs((key, value)) if is_posting((key, value)) else [(1, 1)])
-        elif first == b"u":
-            self.add_url(last_id(key), _named_by(key, value))
-        elif first == b"r":
-            self.add_record(_record(key, value))
-
-    def count(self, key: bytes, value: bytes) -> None:
-        """Count a row only for the tally."""
-        first = key[:1]
-        if first not in _DERIVED and key != KEY:
+            if not is_posting((key, value)):
+                raise ValueError(f"the row {key!r} is no row of a key")
+            postings = list(pairs((key, value)))
+            self._ids_filed += sum(id for _, id in postings)
+            self._filed += sum(number * id for number, id in postings)
+            return len(postings)
+        if first == b"u":
+            self._named.append(_named_by(key, value))
+            self._known.append(last_id(key))
+        elif key != KEY:
             self._total += of_row(key, value)
             self._pages += first == b"r"
             if first == b"j":
                 self._superseded.add(unpack_id(value))
+            elif first == b"r":
+                return self._add_record(key, value)
+        return 0
 
-    def add_postings(self, postings: Iterable[tuple[int, int]]) -> None:
-        """Add keys and ids."""
-        for key, id in postings:
-            self._ids_filed += id
-            self._filed += key * id
-
-    def add_url(self, url: int, id: int) -> None:
-        """Add a URL row, with the hash of its URL."""
-        self._known.append(url)
-        self._named.append(id)
-
-    def add_record(self, record: Record) -> None:
-        """Add a record."""
+    def _add_record(self, key: bytes, packed: bytes) -> Record:
+        try:
+            if len(key) != _ID_KEY:
+                raise ValueError("its key has another length")
+            record = Record.unpack(last_id(key), packed)
+        except ValueError as error:
+            raise ValueError(f"the record {last_id(key):016x} cannot be read ({error})") from None
         self._ids.append(record.id)
         if self._hashes is not None:
             self._urls.append(last_id(url_key(record.url, self._hashes)))
@@ -97,6 +91,7 @@ class RowCount:
             keys = keys_of(record.keys)
             self._ids_filed -= len(keys) * record.id
             self._filed -= sum(keys) * record.id
+        return record
 
     @property
     def ids(self) -> npt.NDArray[np.uint64]:
@@ -132,14 +127,6 @@ def column(values: array[int]) -> npt.NDArray[np.uint64]:
 
 
 def _named_by(key: bytes, seen: bytes) -> int:
-    try:
-        return unpack_seen(seen)[0]
-    except struct.error as error:
-        raise ValueError(f"the URL row {last_id(key):016x} cannot be read ({error})") from None
-
-
-def _record(key: bytes, packed: bytes) -> Record:
-    try:
-        return Record.unpack(last_id(key), packed)
-    except ValueError as error:
-        raise ValueError(f"the record {last_id(key):016x} cannot be read ({error})") from None
+    if len(key) != _ID_KEY or len(seen) != _SEEN:
+        raise ValueError(f"the URL row {key!r} cannot be read")
+    return unpack_seen(seen)[0]

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from scrapy_neardup.batch.counts import ExactCounts
-from scrapy_neardup.batch.local import LocalRunner
 from scrapy_neardup.batch.pages import read_stretch
 from scrapy_neardup.batch.results import judged_pages
+from scrapy_neardup.batch.runners import LocalRunner
 from scrapy_neardup.batch.runs import ArchivePart, BatchOptions, BatchRun
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.judge.detector import Detector
@@ -21,9 +21,9 @@ from scrapy_neardup.judge.records import Batch
 from scrapy_neardup.model import Verdict
 from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.recipe import Secret
+from scrapy_neardup.state.record import Keep
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from scrapy_neardup.batch.counts import MOST, ExactCounts
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Kind
-from scrapy_neardup.state.boilerplate import Counts
+from scrapy_neardup.state.boilerplate import Counts, Sentences
 from scrapy_neardup.state.opening import memory_state
-from scrapy_neardup.state.sentence_counts import Sentences
 from tests.build import make_detector, page, story
 
 SITES = ("a.example", "www.a.example", "b.example", "")
@@ -39,10 +38,10 @@ def test_every_sentence_of_every_site_is_counted(noted: list[tuple[str, list[int
         for one in sentences if is_original else ():
             everywhere[one].add("a.example" if site.endswith("a.example") else site)
     for site in SITES:
-        assert counts.on_site(site, OPEN).stood_here(SENTENCES).tolist() == [
+        assert counts.on_site(site, OPEN).pages_here(SENTENCES).tolist() == [
             min(MOST, here[site, one]) for one in SENTENCES.tolist()
         ]
-    assert counts.on_site(SITES[0], OPEN).stood_everywhere(SENTENCES).tolist() == [
+    assert counts.on_site(SITES[0], OPEN).pages_everywhere(SENTENCES).tolist() == [
         len(everywhere[one]) for one in SENTENCES.tolist()
     ]
     assert counts.on_site(SITES[0], OPEN).pages() == min(MOST, total)
@@ -74,7 +73,7 @@ def test_a_sentence_is_boilerplate_everywhere_after_some_36_sites() -> None:
 def share(pages: int, forms: range, counts: Counts | ExactCounts) -> float:
     for number in range(pages):
         counts.on_site(SITES[0], OPEN).note_form(in_form=number in forms)
-    return counts.on_site(SITES[0], OPEN).forms()
+    return counts.on_site(SITES[0], OPEN).template_share()
 
 
 def test_the_share_of_forms_is_that_of_the_last_pages() -> None:

@@ -13,8 +13,7 @@ import pytest
 from scrapy_neardup.cli.measure import parse_method
 from scrapy_neardup.cli.output import write
 from scrapy_neardup.errors import SettingsError, StoreError
-from scrapy_neardup.state.evidence import Evidence
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
 from tests.build import BREAD, HOSTILE, PEAR, PEARS, join_text, open_state, state_url
 from tests.cli import Invoke, is_clean, run
 

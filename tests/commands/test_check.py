@@ -37,7 +37,7 @@ def failing(error: Exception, after: Callable[[PageStore], None] | None = None) 
 def test_noise_in_the_recipe_or_tally_is_damage(sqlite: str, name: str, value: bytes, invoke: Invoke) -> None:
     store = open_at(SQLite, sqlite.partition("://")[2], None)
     if name == "tally":  # a close would write it once more
-        engine_of(store).write(Changes({meta_key(name): value}), sync=True)
+        engine_of(store).write_rows(Changes({meta_key(name): value}), sync=True)
         store.kv.close()
     else:
         store.write(Changes({meta_key(name): value}))

@@ -17,7 +17,7 @@ import pytest
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.recipes import state_recipe
-from scrapy_neardup.kv import memory
+from scrapy_neardup.kv import leveldb
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind, Page
 from scrapy_neardup.state.opening import close_store, open_store
@@ -287,7 +287,7 @@ def test_dedup_drops_by_the_policy_of_the_project(run: Invoke, folder: Path) -> 
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_input(run: Invoke, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_MOST", 500)  # rows that a state in memory holds
+    monkeypatch.setattr(leveldb, "_MOST", 500)  # rows that a state in memory holds
 
     def peak(count: int) -> int:
         with (folder / "many.jsonl").open("wb") as file:

@@ -12,7 +12,6 @@ import pytest
 
 from scrapy_neardup.errors import NearDupError, StoreError, StoreMismatch
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.kv.checked import CheckedStore
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.state.opening import open_at
@@ -120,7 +119,9 @@ def test_states_of_two_recipes_are_not_merged(tmp_path: Path, east: Path, west: 
 
 
 def test_a_merge_goes_on_where_it_was_killed_while_it_made_the_new_state(tmp_path: Path, east: Path) -> None:
-    CheckedStore(SQLite(new := str(tmp_path / "new.sqlite"))).close()  # it has no recipe yet
+    engine = SQLite(new := str(tmp_path / "new.sqlite"))
+    engine.hold()
+    engine.close()  # it has no recipe yet
     assert run("merge", east, "--store", url(Path(new))) == 0
     assert {key for key in content(Path(new)) if key[:1] == b"r"} == {key for key in content(east) if key[:1] == b"r"}
 

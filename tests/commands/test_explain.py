@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.state.evidence import Keep
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Keep, Record
 from tests.build import EDITED, EXCERPT, KINDS, PEAR, judge_pages, make_state, open_state, read_records, state_url
 from tests.cli import Invoke
 

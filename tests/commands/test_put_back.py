@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.judge.manual_verdicts import ManualKind, manual_verdicts
+from scrapy_neardup.judge.lists import ManualKind, manual_verdicts
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
 from tests.build import BREAD, EDITED, PAGES, PEAR, SAME, judge_pages, open_state
 from tests.cli import Invoke, run

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.cli import COMMANDS
-from scrapy_neardup.state.evidence import Keep
+from scrapy_neardup.state.record import Keep
 from tests import build
 from tests.build import BAKERY, PAGES, PEARS, join_text, make_state
 from tests.cli import Invoke

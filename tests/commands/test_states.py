@@ -16,10 +16,9 @@ from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.kv import lock as kv_lock
 from scrapy_neardup.maintenance import copying
 from scrapy_neardup.maintenance.scan import statistics
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Keep, Record
 from scrapy_neardup.state.urls import STORES
 from tests.build import (
     BAKERY,

@@ -11,8 +11,8 @@ from enum import IntEnum
 from functools import cache
 from typing import NamedTuple
 
-from scrapy_neardup.judge.manual_verdicts import ManualKind
-from scrapy_neardup.judge.policy import LONGEST, KeepPolicy
+from scrapy_neardup.judge.context import LONGEST, KeepPolicy
+from scrapy_neardup.judge.lists import ManualKind
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Page
 from scrapy_neardup.state.opening import memory_state

@@ -11,15 +11,14 @@ from scrapy_neardup.errors import Reason
 from scrapy_neardup.inspect.pages import inspect_pages
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Ruled
-from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
+from scrapy_neardup.judge.lists import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Kind, Likeness, Page
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Keep, Record
 from tests.build import answer, find_record, kind, make_detector, page, reserve, story, summary
 
 
@@ -324,7 +323,7 @@ def test_the_share_of_forms_on_a_site_counts_copies_and_no_later_version(
     for some, expected in ((pages + copies[:20] + updates, 0.0), (copies[20:], 40 / 70)):  # 64 pages are enough
         for one in some:
             answer(detector, one)
-        assert store.on_site("town.example").forms() == expected
+        assert store.on_site("town.example").template_share() == expected
 
 
 @pytest.mark.parametrize("drops", [True, False])

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.inspect.pages import drops_of, list_dropped
-from scrapy_neardup.judge import drops
+from scrapy_neardup.judge import lists
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.record import Keep
 from tests.build import answer, kind, make_detector, page, story
 
 TEXT = story(1, 40)
@@ -82,8 +82,8 @@ def test_a_copy_and_its_drop_are_written_in_one_batch(store: PageStore, monkeypa
 
 
 def test_the_oldest_of_too_many_go(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drops, "_MOST", 7)
-    monkeypatch.setattr(drops, "_STEP", 3)
+    monkeypatch.setattr(lists, "_MOST", 7)
+    monkeypatch.setattr(lists, "_STEP", 3)
     one, other = crawl(store), crawl(store)
     answer(one, FIRST)
     urls = [f"http://{number}.example/" for number in range(25)]

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.judge.policy import KeepPolicy
+from scrapy_neardup.judge.context import KeepPolicy
 from scrapy_neardup.maintenance.merge import merge
-from scrapy_neardup.maintenance.source import OpenState
+from scrapy_neardup.maintenance.sources import OpenState
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Likeness, Page
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import newest_replacement
+from scrapy_neardup.state.record import Evidence
 from tests.build import answer, find_record, kind, make_detector, page, story
 
 TEXT, SPAM = story(3, 40), story(60, 40)

@@ -10,8 +10,8 @@ import pytest
 
 from scrapy_neardup.model import Kind, Page, Verdict
 from scrapy_neardup.page.extraction import extract
-from scrapy_neardup.state.evidence import Evidence, about_page, kept_page
 from scrapy_neardup.state.opening import memory_state
+from scrapy_neardup.state.record import Evidence, about_page, kept_page
 from tests.build import answer, make_detector
 
 OPENING = (

@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_neardup.files import Entry
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
-from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
+from scrapy_neardup.judge.lists import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.judge.records import Batch
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
-from scrapy_neardup.judge.manual_verdicts import (
+from scrapy_neardup.judge.lists import (
     ManualKind,
     ManualVerdict,
     remove_manual_verdicts,
@@ -24,10 +24,10 @@ from scrapy_neardup.judge.manual_verdicts import (
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.model import Kind, Likeness, Page, Verdict
 from scrapy_neardup.page.urls import site_of
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
+from scrapy_neardup.state.record import Keep
 from tests.build import answer, find_record, make_detector, page, story
 
 TEXT, OTHER = story(1, 40), story(2, 40)

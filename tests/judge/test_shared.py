@@ -13,11 +13,11 @@ import pytest
 import redis
 
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.judge import drops
+from scrapy_neardup.judge import lists
+from scrapy_neardup.judge.context import Policy
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
-from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, write_manual_verdicts
-from scrapy_neardup.judge.policy import Policy
+from scrapy_neardup.judge.lists import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.judge.remote import Patience, RemoteCrawl
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
@@ -29,9 +29,9 @@ from scrapy_neardup.server.layout import PENDING, STREAM
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.server.transaction import RemoteTransaction
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import memory_state, open_at
-from scrapy_neardup.state.postings import pairs
+from scrapy_neardup.state.record import Keep
+from scrapy_neardup.state.records import pairs
 from scrapy_neardup.state.urls import parse_url
 from tests.build import story
 from tests.server.redis_cluster import Cluster
@@ -423,8 +423,8 @@ async def test_pages_of_others_that_many_wait_for_are_asked_for_at_once(
 
 
 async def test_a_drop_fetches_no_other_and_upkeep_trims_them(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drops, "_MOST", 3)
-    monkeypatch.setattr(drops, "_STEP", 2)
+    monkeypatch.setattr(lists, "_MOST", 3)
+    monkeypatch.setattr(lists, "_STEP", 2)
     async with opening(policy=Policy(keep=Keep.EVIDENCE)) as crawler:
         with monkeypatch.context() as patched:
             patched.setattr(crawler.store.kv, "fetch_all", None)
@@ -433,7 +433,7 @@ async def test_a_drop_fetches_no_other_and_upkeep_trims_them(opening: Opening, m
                 assert (await crawler.kept(page(f"copy{number}"))).kind is Kind.DUPLICATE
         assert crawler.store.kv.count(b"d") == 7
         before = list(crawler.store.rows(b"d"))
-        assert drops.trim(crawler.store, 7) == 3
+        assert lists.trim(crawler.store, 7) == 3
         assert list(crawler.store.rows(b"d")) == before[4:]
 
 

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.kv import memory
-from scrapy_neardup.kv.base import Changes, FileEngine, KeyValueStore
-from scrapy_neardup.kv.checked import CheckedStore, Snapshot
-from scrapy_neardup.kv.memory import Memory, SortedRows, Temporary, Transaction
+from scrapy_neardup.kv import leveldb
+from scrapy_neardup.kv import memory as kv_memory
+from scrapy_neardup.kv.base import Changes, KeyValueStore
+from scrapy_neardup.kv.files import FileEngine
+from scrapy_neardup.kv.leveldb import Temporary
+from scrapy_neardup.kv.memory import Memory, SortedRows, Transaction
 from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
 from tests.server.redis_server import Server
 
@@ -21,13 +23,13 @@ from tests.server.redis_server import Server
 KINDS = ["memory", "leveldb", "sqlite", "temporary", "temporary on disk", "dry run", "unix"]
 
 
-def make_checked(kind: str, folder: Path) -> CheckedStore:
+def make_checked(kind: str, folder: Path) -> FileEngine:
     """Open the checked rows of an engine in files."""
     engine = STORES[kind](str(folder / "state"))
     assert isinstance(engine, FileEngine)
-    store = CheckedStore(engine)
-    store.accept()
-    return store
+    engine.hold()
+    engine.accept()
+    return engine
 
 
 @pytest.fixture(params=KINDS)
@@ -37,7 +39,7 @@ def kv(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monke
     if kind not in ("memory", "sqlite", "unix") and find_spec("plyvel") is None:
         pytest.skip("plyvel is not installed, so there is no LevelDB")
     if kind == "temporary on disk":
-        monkeypatch.setattr(memory, "_MOST", 3)
+        monkeypatch.setattr(leveldb, "_MOST", 3)
     store: KeyValueStore
     if kind == "unix":
         server: Server = request.getfixturevalue("redis_server")
@@ -48,7 +50,7 @@ def kv(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Monke
         below.close(Changes())
         engine = STORES["leveldb"](str(tmp_path / "state"))
         assert isinstance(engine, FileEngine)
-        store = Transaction(Snapshot(engine))
+        store = Transaction(engine.look())
         store.write(Changes({}, {b"x hidden", b"x removed", b"z"}), sync=False)
     elif kind.startswith("temporary"):
         store = Temporary(tmp_path)
@@ -119,7 +121,7 @@ def test_rows_may_change_during_a_scan_and_those_that_stay_come_once(kv: KeyValu
 
 
 def test_the_order_of_rows_in_memory_forgets_keys_that_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "_MANY", 10)
+    monkeypatch.setattr(kv_memory, "_MANY", 10)
     rows = SortedRows[int]()
     for number in range(100):
         rows.change({b"%d" % number: number})
@@ -136,7 +138,7 @@ def test_a_snapshot_has_the_rows_of_its_moment_and_takes_none(kind: str, tmp_pat
     assert isinstance(engine, FileEngine)
     with closing(make_checked(kind, tmp_path)) as store:
         store.write(Changes({b"x": b"before"}), sync=False)
-        with closing(Snapshot(engine)) as snapshot:
+        with closing(engine.look()) as snapshot:
             store.write(Changes({b"x": b"after"}), sync=False)
             assert (snapshot.is_held, snapshot.get(b"x"), store.get(b"x")) == (True, b"before", b"after")
             with pytest.raises(RuntimeError, match="for reading only"):

@@ -101,7 +101,7 @@ def test_after_a_failed_write_nothing_is_appended_to_the_log(state: Path, monkey
     full = Mock(side_effect=engine.library_error("IO error: No space left on device"))
     monkeypatch.setattr(engine, "_db", Mock(write_batch=full))
     with pytest.raises(StoreError, match="Check the disk"):
-        engine.write(Changes(), sync=False)
+        engine.write_rows(Changes(), sync=False)
     monkeypatch.undo()
     with pytest.raises(StoreError, match="takes no more pages"):
         store.add(page(PAGES))

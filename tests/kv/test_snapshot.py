@@ -18,9 +18,9 @@ import pytest
 from filelock import FileLock
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
-from scrapy_neardup.kv import checked, leveldb, sqlite
-from scrapy_neardup.kv.base import Moving
-from scrapy_neardup.kv.checked import CheckedStore
+from scrapy_neardup.kv import files as engines
+from scrapy_neardup.kv import leveldb, sqlite
+from scrapy_neardup.kv.files import FileEngine, Moving
 from scrapy_neardup.kv.lock import ScratchDirectory
 from scrapy_neardup.kv.tally import KEY, RowTally
 from scrapy_neardup.state.opening import close_store, open_snapshot, open_store
@@ -196,9 +196,9 @@ def test_a_state_that_never_keeps_still_is_given_up(url: str, monkeypatch: pytes
 
     with at_work(url) as store:
         put(store, "http://a.example/1")
-        monkeypatch.setattr(checked, "_TRIES", 3)
-        monkeypatch.setattr(checked, "_PAUSE", 0)
-        monkeypatch.setattr(checked.Snapshot, "_open", moves)
+        monkeypatch.setattr(engines, "_TRIES", 3)
+        monkeypatch.setattr(engines, "_PAUSE", 0)
+        monkeypatch.setattr(FileEngine, "_look", moves)
         with pytest.raises(StoreError, match=r"changes too fast"):
             open_snapshot(url)
     assert [path.name for path in (tmp_path / "here").iterdir() if "look" in path.name] == []
@@ -210,12 +210,12 @@ def test_a_look_that_misses_what_was_written_before_is_made_again(url: str, monk
         put(store, "http://a.example/1")
         tally = RowTally.unpack(store.kv.get(KEY) or b"")
         later = tally._replace(sequence=tally.sequence + 1, pages=tally.pages + 1)
-        assert isinstance(store.kv, CheckedStore)
+        assert isinstance(store.kv, FileEngine)
         assert store.kv._witness is not None
         store.kv._witness.note(later, synced=False)
         tries: list[float] = []
-        monkeypatch.setattr(checked, "_TRIES", 4)
-        monkeypatch.setattr("scrapy_neardup.kv.checked.time.sleep", tries.append)
+        monkeypatch.setattr(engines, "_TRIES", 4)
+        monkeypatch.setattr("scrapy_neardup.kv.files.time.sleep", tries.append)
         with pytest.raises(StoreError, match="it ends at write"):
             open_snapshot(url)
         assert len(tries) == 3
@@ -246,7 +246,7 @@ def test_the_file_of_a_held_state_is_not_opened_beside_sqlite(tmp_path: Path, mo
     url = f"sqlite://{tmp_path}/state"
     with at_work(url) as store:
         (tmp_path / "state.witness").unlink()
-        monkeypatch.setattr(checked, "_TRIES", 1)
+        monkeypatch.setattr(engines, "_TRIES", 1)
         monkeypatch.setattr(sqlite, "_is_ours", lambda path: pytest.fail("the file was opened"))
         with pytest.raises(StoreDamaged, match=r"witness .* is missing"):
             open_snapshot(url)

@@ -132,7 +132,7 @@ def test_a_write_that_fails_leaves_the_level_as_it_was(tmp_path: Path) -> None:
         engine = engine_of(store)
         engine._db.execute("PRAGMA query_only = ON")
         with pytest.raises(StoreError):
-            engine.write(Changes({b"z": b""}), sync=True)
+            engine.write_rows(Changes({b"z": b""}), sync=True)
         engine._db.execute("PRAGMA query_only = OFF")
         assert engine._db.execute("PRAGMA synchronous").fetchone() == (1,)
         store.add(page(1))
@@ -145,7 +145,7 @@ def test_a_full_disk_is_no_damage_and_a_missing_table_is(cause: str, is_damage: 
     engine = engine_of(store)
     engine._db.execute(cause)
     with pytest.raises(StoreError) as failed:
-        engine.write(Changes({b"z": bytes(1_000_000)}), sync=True)
+        engine.write_rows(Changes({b"z": bytes(1_000_000)}), sync=True)
     assert isinstance(failed.value, StoreDamaged) == is_damage
     with suppress(StoreError):
         store.close()

@@ -14,7 +14,8 @@ import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError
 from scrapy_neardup.kv import tally as witness
-from scrapy_neardup.kv.base import Changes, FileEngine
+from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.files import FileEngine
 from scrapy_neardup.kv.tally import RowTally, Witness, check_bytes, of_row, secret_at
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.layout import pack_seen, record_key, url_key
@@ -338,7 +339,7 @@ def test_rows_that_do_not_fit_are_told_of_after_a_kill(spot: Spot) -> None:
     for number, (changes, told) in enumerate(cases):
         case = spot.copied(str(number))
         with closing(case.open()) as store:
-            engine_of(store).write(changes, sync=True)
+            engine_of(store).write_rows(changes, sync=True)
             killed = case.copied(f"killed {number}")
             assert not check(store).sound, told
         with pytest.raises(StoreDamaged, match=told):
@@ -349,10 +350,10 @@ def test_a_state_that_is_refused_is_not_taken_for_sound_at_the_next_opening(spot
     spot.fill(0, 9)
     engine = spot.kind(spot.location)
     engine.lock()
-    engine.open(None, is_held=False)
-    engine.accept()
-    engine.write(Changes(deletes={record_key(page(3).id)}), sync=True)
-    engine.close()
+    engine.open("", is_held=False)
+    engine.reopen()
+    engine.write_rows(Changes(deletes={record_key(page(3).id)}), sync=True)
+    engine.close_files()
     engine.unlock()
     for _ in range(2):
         with pytest.raises(StoreDamaged, match="8 pages"):

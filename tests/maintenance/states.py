@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance import verify
-from scrapy_neardup.maintenance.source import PageEntry
+from scrapy_neardup.maintenance.sources import PageEntry
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.postings import pairs
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
+from scrapy_neardup.state.records import pairs
 
 RECIPE: dict[str, Any] = {"method": "somebody.Elses", "parameters": {"n": (5, 3), "ü": "新"}, "hash": "none"}
 

@@ -8,21 +8,19 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged
-from scrapy_neardup.judge.drops import Drop
-from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
+from scrapy_neardup.judge.lists import Drop, ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.judge.recipes import decide
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance import copying
 from scrapy_neardup.maintenance.copying import copy_state, export
 from scrapy_neardup.maintenance.merge import merge, take_verdicts
-from scrapy_neardup.maintenance.source import OpenState, PageEntry
+from scrapy_neardup.maintenance.sources import OpenState, PageEntry
 from scrapy_neardup.maintenance.tables import CRAWLS, SITES, Crawl, SiteDrops
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.layout import evidence_key, record_key
 from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
 from tests.build import FILE_ENGINES, KINDS
 from tests.maintenance.states import RECIPE, Killed, check, killed_before, rows, state
 

@@ -8,18 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
+from scrapy_neardup.judge.context import Policy
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
-from scrapy_neardup.judge.policy import Policy
+from scrapy_neardup.judge.lists import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.judge.recipes import method_of
 from scrapy_neardup.maintenance.merge import MergeCounts, merge
-from scrapy_neardup.maintenance.source import OpenState, PageEntry
+from scrapy_neardup.maintenance.sources import OpenState, PageEntry
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Kind, Page
-from scrapy_neardup.state.evidence import Evidence, Keep
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Keep, Record
 from tests.build import page, story
 from tests.maintenance.states import Killed, check, dangling, fill, killed_before, pages, rows, state
 
@@ -224,7 +223,7 @@ def test_what_is_told_of_a_page_is_kept_where_the_other_side_has_nothing_new_to_
 
 
 def counts(store: PageStore) -> list[int]:
-    return [int(count) for count in store.on_site("river.example").stood_on(np.array([1, 2], np.uint32))]
+    return [int(count) for count in store.on_site("river.example").pages_on_site(np.array([1, 2], np.uint32))]
 
 
 def test_a_merge_that_was_killed_loses_no_counts() -> None:

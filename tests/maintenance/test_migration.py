@@ -16,23 +16,22 @@ import pytest
 
 from scrapy_neardup.errors import SettingsError, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.judge import recipes as judging_recipe
+from scrapy_neardup.judge.context import Policy
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.judge.recipes import decide, decisions_of, state_recipe
 from scrapy_neardup.kv.base import Row
 from scrapy_neardup.kv.lock import lock
 from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.maintenance import copying
-from scrapy_neardup.maintenance.source import OpenState
+from scrapy_neardup.maintenance.sources import OpenState
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page, Verdict
 from scrapy_neardup.page.urls import site_of
-from scrapy_neardup.state.evidence import Keep
 from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Keep, Record
 from scrapy_neardup.state.urls import existing_states, parse_url
 from tests.build import BREAD, PAGES, PEAR, PEARS, POWER, SAME, SHORT, join_text, make_state, state_url
 from tests.cli import Invoke, run

@@ -16,15 +16,14 @@ import pytest
 from scrapy_neardup.errors import StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.kv import leveldb
 from scrapy_neardup.kv.base import Changes, Row
-from scrapy_neardup.maintenance import copying, damaged
+from scrapy_neardup.maintenance import copying, sources
 from scrapy_neardup.maintenance.copying import repair
-from scrapy_neardup.maintenance.damaged import Salvage
+from scrapy_neardup.maintenance.sources import Salvage
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.layout import evidence_key, meta_key, record_key, url_key
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
 from tests.build import FILE_ENGINES, KINDS, state_files
 
 RECIPE = {"method": "minhash", "seed": 7}
@@ -415,7 +414,7 @@ def test_all_readable_rows_are_found_once(bad: set[int], gaps: int, monkeypatch:
     assert set(read) == {row for at, row in enumerate(rows) if at // LEAF not in bad}
     assert found.gaps == gaps
     assert bad or read == rows
-    monkeypatch.setattr(damaged, "_TRIES", 10)
+    monkeypatch.setattr(sources, "_TRIES", 10)
     hasty = Salvage(Leaves(rows, bad).rows)
     assert set(hasty.rows(b"u")) <= set(read), "the search ends"
     assert bool(hasty.gaps) == bool(gaps)

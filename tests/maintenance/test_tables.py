@@ -10,8 +10,7 @@ import pytest
 
 from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.inspect.pages import drops_of
-from scrapy_neardup.judge.drops import Drop
-from scrapy_neardup.judge.manual_verdicts import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
+from scrapy_neardup.judge.lists import Drop, ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.copying import repair
 from scrapy_neardup.maintenance.tables import CRAWLS, SITES, Crawl, SiteDrops, Table, add_site_drops, most_dropped

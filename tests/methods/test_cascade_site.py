@@ -9,8 +9,8 @@ import numpy.typing as npt
 import pytest
 
 from scrapy_neardup.hashing.keyed import OPEN
+from scrapy_neardup.judge.context import Policy
 from scrapy_neardup.judge.detector import Detector
-from scrapy_neardup.judge.policy import Policy
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.site import Headlines, Ruling, SiteEvidence, compare_on_site

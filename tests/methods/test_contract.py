@@ -191,7 +191,7 @@ class Wide(Cascade):
 
     def fingerprint_own(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
         made = super().fingerprint_own(page, is_common, site)
-        return made.with_keys((*made.keys, 2**64 - 1))
+        return replace(made, keys=(*made.keys, 2**64 - 1))
 
 
 def test_a_state_keeps_the_lower_bits_of_keys_of_a_user_method() -> None:

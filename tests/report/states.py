@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
 
 SECOND = 10**9
 #: When the first page of most states is first seen, in seconds since 1970, and the id that follows from it.

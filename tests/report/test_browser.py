@@ -16,7 +16,7 @@ from scrapy_neardup.files import writers
 from scrapy_neardup.files.writers import is_formula
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import render_report as html
-from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.record import Evidence
 from tests.report.browser import Seen, shown
 from tests.report.states import SENTENCES, State, hostile
 

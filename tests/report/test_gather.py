@@ -14,10 +14,9 @@ from scrapy_neardup.maintenance.scan import Statistics
 from scrapy_neardup.report.data import GONE, PageLine, Report
 from scrapy_neardup.report.gather import FLOWS, GROUPS, PAGES_OF_GROUP, gather
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.layout import FORMAT
 from scrapy_neardup.state.recipe import Secret
-from scrapy_neardup.state.record import Record, row_mark
+from scrapy_neardup.state.record import Evidence, Record, row_mark
 from scrapy_neardup.untrusted import REPORT_URL, SITE, TITLE
 from tests.report.states import BEGIN, SECOND, State, large
 

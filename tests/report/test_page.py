@@ -18,7 +18,7 @@ from scrapy_neardup.report.data import PageLine, Report
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.page import render_report
 from scrapy_neardup.report.words import LANGUAGES, Words
-from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.record import Evidence
 from scrapy_neardup.untrusted import link
 from tests.report.states import BEGIN, SECOND, SENTENCES, TITLES, State, hostile, large
 

@@ -11,7 +11,7 @@ import pytest
 from scrapy_neardup.report.data import MarkedText, PagePair
 from scrapy_neardup.report.gather import gather
 from scrapy_neardup.report.pairs import PAIRS, SHOWN
-from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state.record import Evidence
 from scrapy_neardup.text.marking import Mark, own_letters, sentence_letters
 from scrapy_neardup.untrusted import clean_text
 from tests.report.states import State

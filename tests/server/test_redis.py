@@ -21,7 +21,7 @@ import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.maintenance.source import OpenState
+from scrapy_neardup.maintenance.sources import OpenState
 from scrapy_neardup.maintenance.verify import check as check_state
 from scrapy_neardup.server.asynchronous import AsyncLink
 from scrapy_neardup.server.claims import pack, pending_page
@@ -371,7 +371,7 @@ SENTENCES = np.array([7, 70, 16_000], np.uint32)
 
 
 def stood(store: RedisStore) -> list[int]:
-    return [int(count) for count in store.on_site("river.example").stood_on(SENTENCES)]
+    return [int(count) for count in store.on_site("river.example").pages_on_site(SENTENCES)]
 
 
 def test_what_one_counts_all_know_and_each_page_counts_once(opening: Open) -> None:

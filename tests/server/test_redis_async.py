@@ -13,9 +13,8 @@ from redis.exceptions import OutOfMemoryError
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.server.asynchronous import AsyncLink
-from scrapy_neardup.server.connection import Link
+from scrapy_neardup.server.connection import Address, Link, Slot, Unlocated
 from scrapy_neardup.server.layout import DIRECTORY
-from scrapy_neardup.server.nodes import Address, Slot, Unlocated
 from scrapy_neardup.server.program import Program
 from tests.server.redis_server import Server
 

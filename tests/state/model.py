@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 
 import pytest
 
-from scrapy_neardup.state import boilerplate, sentence_counts
+from scrapy_neardup.state import boilerplate
 from scrapy_neardup.state.journal import UnsealedPages
 
 
@@ -93,8 +93,6 @@ class Pages(Generic[P]):
 def small_tables() -> Iterator[None]:
     """Tables of sentences that hold 2,048 instead of 131,072, as loading those takes half of the time of a run."""
     with pytest.MonkeyPatch.context() as patch:
-        blocks = 256 // sentence_counts.IN_BLOCK
-        patch.setattr(sentence_counts, "_BUCKETS", 256)
-        for module in (sentence_counts, boilerplate):
-            patch.setattr(module, "BLOCKS", blocks)
+        patch.setattr(boilerplate, "_BUCKETS", 256)
+        patch.setattr(boilerplate, "BLOCKS", 256 // boilerplate.IN_BLOCK)
         yield

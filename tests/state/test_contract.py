@@ -22,18 +22,25 @@ import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreLocked, StoreMismatch
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.kv import memory
-from scrapy_neardup.kv.base import Changes, Engine, FileEngine, KeyValueStore
-from scrapy_neardup.kv.checked import CheckedStore
-from scrapy_neardup.kv.memory import Temporary
+from scrapy_neardup.kv import leveldb
+from scrapy_neardup.kv.base import Changes, Engine, KeyValueStore
+from scrapy_neardup.kv.files import FileEngine
+from scrapy_neardup.kv.leveldb import Temporary
 from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.state import journal, layout, pages
 from scrapy_neardup.state import records as base
-from scrapy_neardup.state.boilerplate import ALL_PAGES, number_of_site, read_counts
+from scrapy_neardup.state.boilerplate import (
+    _BUCKETS,
+    ALL_PAGES,
+    BLOCKS,
+    IN_BLOCK,
+    Sentences,
+    number_of_site,
+    read_counts,
+)
 from scrapy_neardup.state.opening import close_store, memory_state, open_at, open_rows, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.sentence_counts import _BUCKETS, BLOCKS, IN_BLOCK, Sentences
 from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
 from tests.server.redis_cluster import Cluster
 from tests.server.redis_server import Server
@@ -139,7 +146,9 @@ class TemporaryPlace(Place):
 def open_engine(place: Place) -> KeyValueStore:
     """Open the rows of a state without asking what they mean."""
     engine = place.kind(parse_url(place.url)[1])
-    return CheckedStore(engine) if isinstance(engine, FileEngine) else engine
+    if isinstance(engine, FileEngine):
+        engine.hold()
+    return engine
 
 
 def _place(scheme: str, directory: Path, request: pytest.FixtureRequest) -> Iterator[Place]:
@@ -150,7 +159,7 @@ def _place(scheme: str, directory: Path, request: pytest.FixtureRequest) -> Iter
         server: Server | Cluster = request.getfixturevalue("redis_server" if scheme == ON_SERVER else "cluster")
         place: Place = ServerPlace(SERVERS[scheme], directory, server=server, state=server.new_state())
     elif scheme in TEMPORARY:
-        request.getfixturevalue("monkeypatch").setattr(memory, "_MOST", TEMPORARY[scheme])
+        request.getfixturevalue("monkeypatch").setattr(leveldb, "_MOST", TEMPORARY[scheme])
         place = TemporaryPlace(STORES["memory"], directory)
     else:
         place = Place(STORES[scheme], directory)
@@ -329,7 +338,7 @@ def note(store: PageStore, pages: int, sentences: Sentences = MENU) -> None:
 
 
 def stood(store: PageStore, sentences: Sentences = MENU) -> list[int]:
-    return [int(count) for count in store.on_site(SITE).stood_on(sentences)]
+    return [int(count) for count in store.on_site(SITE).pages_on_site(sentences)]
 
 
 def places(store: PageStore) -> set[bytes]:

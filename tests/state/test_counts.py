@@ -42,7 +42,7 @@ def test_sixteen_pages_of_a_site_make_boilerplate_of_that_site_alone() -> None:
         assert common(many, other) == [False] * 3
     assert common(noted(*[""] * 16), "") == [True] * 3
     assert noted(*[""] * 16).on_site("", OPEN).pages() == 0
-    assert noted(*[""] * 16).on_site("", OPEN).stood_on(LINES).tolist() == [0] * 3
+    assert noted(*[""] * 16).on_site("", OPEN).pages_on_site(LINES).tolist() == [0] * 3
     copies = noted(*(f"n{number}.example" for number in range(120)), *["a.example"] * 16, everywhere=False)
     assert not copies.on_site("", OPEN).is_common_everywhere(LINES).any()
     assert own(copies, "a.example") == [True] * 3
@@ -64,9 +64,9 @@ def test_what_is_known_of_a_site_is_counted_by_pages() -> None:
     counts = noted("a.example", "a.example", "b.example")
     counts.on_site("a.example", OPEN).note(LINES[:1], everywhere=True)
     here = counts.on_site("a.example", OPEN)
-    assert (here.pages(), here.stood_on(LINES).tolist()) == (3, [3, 2, 2])
-    assert here.stood_anywhere(LINES).tolist() == [4, 3, 3]
-    assert counts.on_site("c.example", OPEN).stood_anywhere(LINES).tolist() == [4, 3, 3]
+    assert (here.pages(), here.pages_on_site(LINES).tolist()) == (3, [3, 2, 2])
+    assert here.pages_anywhere(LINES).tolist() == [4, 3, 3]
+    assert counts.on_site("c.example", OPEN).pages_anywhere(LINES).tolist() == [4, 3, 3]
 
 
 @pytest.mark.parametrize("site", ["a.example", ""])
@@ -78,10 +78,10 @@ def test_a_page_that_counts_once_has_a_number(pure: bool, site: str, monkeypatch
     assert counts.on_site(site, OPEN).note(LINES[:2], everywhere=True, page=9)
     assert not counts.on_site(site, OPEN).note(LINES[:2], everywhere=True, page=9)
     assert not counts.on_site(site, OPEN).note(LINES[:0], everywhere=True, page=9)
-    assert counts.on_site(site, OPEN).stood_here(LINES).tolist() == [1, 1, 1]
+    assert counts.on_site(site, OPEN).pages_here(LINES).tolist() == [1, 1, 1]
     assert counts.on_site(site, OPEN).note(LINES[:2], everywhere=False)
     assert counts.on_site("b.example", OPEN).note(LINES[:2], everywhere=True, page=9)  # known of another site alone
-    assert counts.on_site(site, OPEN).stood_here(LINES).tolist() == [2, 2, 1]
+    assert counts.on_site(site, OPEN).pages_here(LINES).tolist() == [2, 2, 1]
     assert counts.everywhere.pages(LINES).tolist() == [2, 2, 2]
 
 
@@ -181,5 +181,9 @@ def test_a_state_keeps_the_forms_of_each_site_and_of_pages_without_one(tmp_path:
         for one in range(number):
             store.note_form("shop.example", in_form=one < 30)
             store.note_form("", in_form=True)
-        assert [store.on_site(site).forms() for site in ("shop.example", "", "other.example")] == [0.3, 1.0, 0.0]
+        assert [store.on_site(site).template_share() for site in ("shop.example", "", "other.example")] == [
+            0.3,
+            1.0,
+            0.0,
+        ]
         close_store(store)

@@ -18,10 +18,9 @@ from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.tally import KEY, check_bytes
 from scrapy_neardup.model import Likeness, Match, Page
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.evidence import Evidence, Keep, evidence
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Keep, Record, evidence
 from tests.state.test_contract import place, store
 
 __all__ = ["place", "store"]

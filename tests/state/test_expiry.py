@@ -14,12 +14,11 @@ from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.memory import SortedRows
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import layout
-from scrapy_neardup.state.evidence import Evidence
 from scrapy_neardup.state.expiry import FRONTIER, Bounds
 from scrapy_neardup.state.opening import close_store, memory_state, open_store
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.postings import pairs
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
+from scrapy_neardup.state.records import pairs
 from scrapy_neardup.state.urls import STORES
 from tests.state.clock import HOUR, Clock
 from tests.state.test_contract import ON_SERVER, Place, _place

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state import layout, postings
+from scrapy_neardup.state import layout, records
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.postings import is_posting, is_unreachable, pairs
 from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.records import is_posting, is_unreachable, pairs
 from scrapy_neardup.state.urls import STORES
 from tests.state.test_contract import Place, on_disk, place
 
@@ -39,7 +39,7 @@ def page(n: int, *keys: int) -> Record:
 @pytest.fixture
 def store(on_disk: Place, monkeypatch: pytest.MonkeyPatch) -> PageStore:
     """A state with room for three ids in a row."""
-    monkeypatch.setattr(postings, "MOST", 3)
+    monkeypatch.setattr(records, "MOST", 3)
     return on_disk.open()
 
 
@@ -54,7 +54,7 @@ def filed(store: PageStore, key: int = KEY, limit: int = 1000) -> list[int]:
 
 
 def test_a_newer_page_is_filed_without_a_long_list(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postings, "MOST", 3)
+    monkeypatch.setattr(records, "MOST", 3)
     store = place.open()
     if store.is_shared:
         pytest.skip("A server has no lists.")
@@ -74,6 +74,25 @@ def test_a_newer_page_is_filed_without_a_long_list(place: Place, monkeypatch: py
     store.add(page(20, KEY))  # as it might be there already
     assert set(looks) == {layout.posting_prefix(KEY)}
     assert filed(store) == [20, *range(10, 0, -1)]
+
+
+def test_an_old_page_is_removed_without_reading_the_newer_ones(
+    store: PageStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(1, 31):
+        store.add(page(n, KEY))
+    read, scan = list[Row](), store.kv.scan
+
+    def counted(prefix: bytes, **how: Any) -> Iterator[Row]:
+        for row in scan(prefix, **how):
+            read.append(row)
+            yield row
+
+    monkeypatch.setattr(store.kv, "scan", counted)
+    for n in range(1, 21):
+        store.forget([page(n).id])
+    assert len(read) == 20
+    assert filed(store) == [*range(30, 20, -1)]
 
 
 def test_what_was_read_before_another_page_was_filed_is_read_anew(store: PageStore) -> None:
@@ -128,7 +147,7 @@ def test_whatever_is_filed_and_removed_in_whatever_order_is_there_once_or_not_at
     steps: list[list[tuple[bool, int, int]]], most: int, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Steps of one list go into one batch, and each sees those before it; an id may be filed that is there."""
-    monkeypatch.setattr(postings, "MOST", most)
+    monkeypatch.setattr(records, "MOST", most)
     there: dict[int, set[int]] = {KEY: set(), KEY ^ 1: set()}
     with closing(open_at(STORES["memory"], "memory:", RECIPE)) as store:
         store.add(page(1))  # so the state has seen pages as new as any of these
@@ -146,7 +165,7 @@ def test_whatever_is_filed_and_removed_in_whatever_order_is_there_once_or_not_at
         for row in store.rows(b"k"):
             assert is_posting(row)
             assert not is_unreachable(row[0], head)
-            head = row if postings.is_head(row[0]) else head
+            head = row if records.is_head(row[0]) else head
 
 
 def test_a_state_keeps_forty_bits_of_a_key_and_all_of_the_id_of_a_group(on_disk: Place) -> None:

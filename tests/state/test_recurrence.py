@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.state.boilerplate import COMMON_HERE
-from scrapy_neardup.state.sentence_counts import _BUCKETS, _WAYS, Recurrence, Sentences
+from scrapy_neardup.state.boilerplate import _BUCKETS, _WAYS, COMMON_HERE, Recurrence, Sentences
 
 #: The bytes of a bucket, without the block's compression; the sites and the repeats in it.
 BUCKET, SITES_AT, REPEATS_AT = 76, 32, 64

@@ -23,13 +23,12 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.base import Engine
 from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.state import layout, postings
-from scrapy_neardup.state.evidence import Evidence
+from scrapy_neardup.state import layout, records
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.postings import pairs
-from scrapy_neardup.state.record import Record
+from scrapy_neardup.state.record import Evidence, Record
+from scrapy_neardup.state.records import pairs
 from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
 from tests.faults import Disk
 from tests.server.redis_server import Server
@@ -177,7 +176,7 @@ class Steps(RuleBasedStateMachine):
             len(page.keys) for page in model.pages.values()
         )
         assert sum(1 for _ in store.kv.scan(b"j")) == len(model.unsealed)
-        stood = store.on_site(SITE).stood_on(np.array(SENTENCES, np.uint32)).tolist()
+        stood = store.on_site(SITE).pages_on_site(np.array(SENTENCES, np.uint32)).tolist()
         assert stood == [min(256, model.noted[one]) for one in SENTENCES]
         assert store.on_site(SITE).pages() == min(256, model.noted[SITE])
 
@@ -322,7 +321,7 @@ def test_random_steps_do_as_a_model_of_dictionaries(
 ) -> None:
     """``most``: ids in a row of postings."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(postings, "MOST", most)
+        patch.setattr(records, "MOST", most)
         walk(scheme, tmp_path, examples, request)
 
 

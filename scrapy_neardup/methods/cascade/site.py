@@ -117,7 +117,7 @@ def compare_on_site(
     ``similarity``: of the texts.
     """
     fingerprints = np.array([*new.lines, *old.lines, *new.headlines, *old.headlines], np.uint32)
-    page_counts = counts.stood_on(fingerprints) if counts else np.zeros(len(fingerprints), np.uint16)
+    page_counts = counts.pages_on_site(fingerprints) if counts else np.zeros(len(fingerprints), np.uint16)
     pages = dict(zip(fingerprints.tolist(), page_counts.tolist(), strict=True))
     reach = min(new.reach, old.reach)
     ours, theirs = ({line: n for line, n in page.lines.items() if line <= reach} for page in (new, old))
