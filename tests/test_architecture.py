@@ -26,7 +26,7 @@ def test_the_way_of_an_item_has_eight_modules_at_most_and_each_is_there() -> Non
     stations = re.findall(r"\b((?:crawl|page|judge)/\w+)", way)
     assert len(set(stations)) == len(stations)
     between = stations[: stations.index("crawl/delivery") + 1]
-    assert between[0] == "crawl/middleware"
+    assert between[0] == "crawl/visits"
     assert len([one for one in between if one != "judge/matching"]) <= 8
     for station in stations:
         assert (PACKAGE / f"{station}.py").is_file(), station

@@ -10,7 +10,7 @@ import errno
 import os
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -32,12 +32,10 @@ from scrapy.utils.project import get_project_settings
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes
-from scrapy_neardup.crawl.visits import Awaited, JudgedPage, Ticket, Visit, end_ticket, fields_of
+from scrapy_neardup.crawl.visits import Awaited, JudgedPage, end_ticket
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.base import without_password
-from scrapy_neardup.page.item import ItemFields
-from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.untrusted import line_logger
 
 if TYPE_CHECKING:
@@ -76,18 +74,15 @@ class Delivery:
         notes: Notes,
         exporter: FeedExporter | None = None,
         known_pages: int = 0,
-        fields: Mapping[str, str] = DEFAULT_FIELDS,
     ) -> None:
         """``exporter``: writes the feeds that pages wait for. Without it pages wait for no feed.
 
-        ``known_pages``: if the state knows pages, a feed that this crawl overwrites causes a warning. ``fields``:
-        NEARDUP_FIELDS.
+        ``known_pages``: if the state knows pages, a feed that this crawl overwrites causes a warning.
         """
         self._detector = detector
         self._notes = notes
         self._exporter = exporter
         self._known_pages = known_pages
-        self._fields = ItemFields(fields)
         self._is_closed = False
         #: The files of feeds that Scrapy writes to at this moment.
         self._open: dict[FeedSlot, Awaited] = {}
@@ -126,30 +121,18 @@ class Delivery:
     def _item_dropped(self) -> None:
         self._end_item("dropped")
 
-    def _item_error(self, item: Any) -> None:
-        ticket = self._end_item("failed")
-        if ticket is not None and not ticket.is_used and not self._is_closed:
-            self._fail_unjudged(item, ticket.visit)
+    def _item_error(self) -> None:
+        self._end_item("failed")
 
-    def _end_item(self, how: End, feeds: Set[Awaited] = frozenset()) -> Ticket | None:
+    def _end_item(self, how: End, feeds: Set[Awaited] = frozenset()) -> None:
         ticket = end_ticket()
         if ticket is None:
-            return None
+            return
+        items = ticket.visit.items
+        items.is_lost |= how == "failed" and not ticket.is_used  # in an earlier pipeline
         if ticket.page is not None and not self._is_closed:
             self.end(ticket.page, how, feeds)
-        ticket.visit.items.end_item()
-        return ticket
-
-    def _fail_unjudged(self, item: Any, visit: Visit) -> None:
-        """An earlier pipeline failed: the page that the item shares with others of its response must not count."""
-        fields = fields_of(item)
-        if visit.served is None or self._fields.has_content(fields):
-            return
-        url = self._fields.article_url(fields, self._fields.url(fields) or visit.served.url)
-        visit.failed.add(url)
-        if (page := visit.pages.get(url)) is not None:
-            page.is_failed = True
-            self._try_to_settle(page, has_more=False)
+        items.end_item()
 
     def end(self, page: JudgedPage, how: End, feeds: Set[Awaited] = frozenset()) -> None:
         """Note how an item of a page ended, and which feeds wrote it.
@@ -161,41 +144,43 @@ class Delivery:
         page.is_scraped |= how == "scraped"
         page.is_failed |= how == "failed"
         items = page.response_items
-        if items is not None and not items.is_last:  # more items of the response may share the page
-            items.on_done = self._mark_done
-            feeds = feeds | {items}
+        if items is not None:
+            page.is_failed |= items.is_lost
+            if not items.is_last:  # more items of the response may share the page
+                items.on_done = self._mark_done
+                feeds = feeds | {items}
         page.awaited = page.awaited | feeds
-        self._try_to_settle(page, has_more=bool(feeds))
-
-    def _try_to_settle(self, page: JudgedPage, *, has_more: bool) -> None:
         try:
-            self._settle(page, has_more=has_more)
+            self._settle(page)
         except StoreError as error:
             self._notes.report(error)
 
-    def _settle(self, page: JudgedPage, *, has_more: bool) -> None:
-        """``has_more``: the page waits for more than before."""
+    def _settle(self, page: JudgedPage) -> None:
         reservation = page.reservation
         if reservation is None or page.is_lost:
             return
         id = reservation.record.id
-        if page.is_committed and has_more:
+        if page.is_committed and page.awaited:
             self._wait(id, page.awaited)
         if page.in_pipelines:
             return
         if page.is_failed or not page.is_scraped:
             page.is_lost = True
-            self._notes.count(stats.ROLLED_BACK)
             if page.is_committed:
                 self._waiting.remove(id)
-                self._detector.roll_back(id)
+                self._roll_back(id)
             else:
+                self._notes.count(stats.ROLLED_BACK)
                 self._detector.release(reservation)
         elif not page.is_committed:
             page.is_committed = True
             self._detector.commit(reservation, sealed=not page.awaited)
             if page.awaited:
                 self._wait(id, page.awaited)
+
+    def _roll_back(self, id: int) -> None:
+        self._notes.count(stats.ROLLED_BACK)
+        self._detector.roll_back(id)
 
     # Feeds
 
@@ -274,23 +259,29 @@ class Delivery:
         if waiting := frozenset(one for one in awaited if not one.is_done):
             self._waiting.add(id, waiting)
         else:
-            self._seal([id])
+            self._conclude([id])
 
     def _mark_done(self, awaited: Awaited) -> None:
-        """Seal the pages that waited only for this."""
+        """Seal the pages that waited only for this; roll them back if it has lost an item."""
         awaited.is_done = True
         for all_of_them, ids in self._waiting.pop(awaited).items():
-            if others := all_of_them - {awaited}:
-                for id in ids:
-                    self._waiting.add(id, others)
-            else:
-                self._seal(ids)
+            others = all_of_them - {awaited}
+            if awaited.is_lost or not others:
+                self._conclude(ids, is_lost=awaited.is_lost)
+                continue
+            for id in ids:
+                self._waiting.add(id, others)
 
-    def _seal(self, ids: Sequence[int]) -> None:
+    def _conclude(self, ids: Sequence[int], *, is_lost: bool = False) -> None:
+        """Seal pages, or roll them back."""
         if self._is_closed or self._notes.state_failed:
             return
         try:
-            self._detector.seal(ids)
+            if not is_lost:
+                self._detector.seal(ids)
+            else:
+                for id in ids:
+                    self._roll_back(id)
         except StoreError as error:
             self._notes.report(error)
 

@@ -1,4 +1,4 @@
-"""Judge the pages of a crawl, and wait for pages in flight."""
+"""Judge the pages of a crawl: read them in their order, here or in workers, and wait for pages in flight."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ import asyncio
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from time import monotonic, perf_counter
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes
-from scrapy_neardup.crawl.page_reader import AsyncPageReader
 from scrapy_neardup.crawl.site_watch import SiteWatch
 from scrapy_neardup.crawl.visits import JudgedPage, Visit, fields_of
-from scrapy_neardup.errors import AnyReason, PageError, StoreError
+from scrapy_neardup.errors import AnyReason, NoWorker, PageError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation, Ruled, Ruling
 from scrapy_neardup.model import ROW, Kind, Page, Verdict
+from scrapy_neardup.page.extraction import Answer, PageContent
 from scrapy_neardup.page.item import Item, row_name, row_page
 from scrapy_neardup.page.source import LIMIT_REASONS, TEXT_CURE, PageSource, UnreadPage
+from scrapy_neardup.settings import AUTO, Config
 from scrapy_neardup.untrusted import line_logger
+from scrapy_neardup.workers.pool import PendingAnswer, WorkerPool
 
 if TYPE_CHECKING:
     from scrapy_neardup.judge.remote import RemoteCrawl
@@ -27,6 +30,12 @@ if TYPE_CHECKING:
 
 logger = line_logger(__name__)
 
+T = TypeVar("T")
+
+#: Seconds of reading after which later pages overtake a page. For a worker to begin they wait six times as long.
+PATIENCE = 0.5
+#: Seconds of reading before page workers start by default: each takes a second to start, and some 150 MB.
+_START_AFTER = 3.0
 #: Makes the page of an item, or the draft of a page that is still to be read.
 Make = Callable[[], "Page | UnreadPage"]
 
@@ -127,7 +136,6 @@ class Judge:
             if page is None or page.is_lost:
                 visit.pages[url] = page = await self._judge(url, make)
                 page.response_items = visit.items
-                page.is_failed = url in visit.failed
             return page
 
     async def _judge(self, url: str, make: Make) -> JudgedPage:
@@ -178,16 +186,16 @@ class Judge:
         notes, detector, reader = self._notes, self._detector, self._reader
         url, body = page.url, page.body
         may_know = detector.may_know(url, body)
-        begun = reader.begin(page) if isinstance(page, UnreadPage) and not may_know else None
+        reading = reader.begin(page) if isinstance(page, UnreadPage) and not may_know else None
         async with self._order:
             if may_know and not notes.state_failed and (unchanged := detector.check_bytes(url, body)):
                 self._watch.see(Page(url), unchanged)
                 return unchanged
             if isinstance(page, UnreadPage):
-                page = await reader.read_quickly(page, begun)
+                page = await reader.read_quickly(page, reading)
         # From here on nothing waits before the page is checked, unless it takes long or a server is asked.
         if isinstance(page, UnreadPage):
-            page = await reader.read_slowly(page, begun)
+            page = await reader.read_slowly(page, reading)
         here = nullcontext(LocalJudgement(detector))
         async with here if self._server is None else self._server.judgement() as judgement:
             while not notes.state_failed:
@@ -222,3 +230,117 @@ class LocalJudgement:
 
 def _unjudged(url: str, reason: AnyReason) -> Ruled:
     return Ruled(Verdict(Kind.UNJUDGED, url, reason=reason))
+
+
+class AsyncPageReader:
+    """Reads a page in three steps: begin, read quickly, read slowly. The caller keeps the order of pages."""
+
+    def __init__(
+        self,
+        source: PageSource,
+        notes: Notes,
+        *,
+        risky_pool: WorkerPool | None,
+        page_pool: WorkerPool | None = None,
+        start_after: float = 0.0,
+    ) -> None:
+        """``risky_pool`` reads pages that may take long, ``page_pool`` all others; without them they are read here.
+
+        A reader answers None if a page may take long.
+
+        ``start_after``: seconds of reading before ``page_pool`` is used.
+        """
+        self._source = source
+        self._notes = notes
+        self._risky_pool = risky_pool
+        self._page_pool = page_pool
+        self._pools = [pool for pool in (page_pool, risky_pool) if pool is not None]
+        self._start_after = start_after
+        self._spent_here = 0.0
+
+    @property
+    def spent(self) -> float:
+        """Seconds of reading, in all processes together."""
+        return self._spent_here + sum(pool.spent for pool in self._pools)
+
+    def begin(self, draft: UnreadPage) -> PendingAnswer | None:
+        """Let a worker begin with a page. None without a worker, or before workers pay: the page will be read here."""
+        if self._page_pool is None or self.spent < self._start_after:
+            return None
+        return self._page_pool.submit(draft.content)
+
+    async def read_quickly(self, draft: UnreadPage, reading: PendingAnswer | None) -> Page | UnreadPage:
+        """The page of a draft; the draft itself if reading takes long. Raises ExtractionError."""
+        if reading is not None:
+            answered, last = asyncio.wrap_future(reading), monotonic() + 6 * PATIENCE
+            while not reading.done():
+                begun = reading.begun
+                seconds = (last if begun is None else min(last, begun + PATIENCE)) - monotonic()
+                if seconds <= 0:
+                    return draft
+                await asyncio.wait([answered], timeout=min(seconds, PATIENCE))
+        answer = self._take(draft.content, reading)
+        return draft if answer is None else self._source.finish(draft, answer)
+
+    async def read_slowly(self, draft: UnreadPage, reading: PendingAnswer | None) -> Page:
+        """The page of a draft that takes long. Raises ExtractionError."""
+        answer: Answer = None
+        if reading is not None and not reading.done():
+            await asyncio.wrap_future(reading)
+            answer = self._take(draft.content, reading)
+        if answer is None and self._risky_pool is not None:
+            self._notes.count(stats.APART)
+            answer = await asyncio.wrap_future(self._risky_pool.submit(draft.content))
+        elif answer is None:
+            answer = self.time(partial(self._source.read_content, draft.content))
+        return self._source.finish(draft, answer)
+
+    def time(self, work: Callable[[], T]) -> T:
+        """Do a part of reading here, and add its seconds to those spent."""
+        started = perf_counter()
+        try:
+            return work()
+        finally:
+            self._spent_here += perf_counter() - started
+
+    def close(self) -> None:
+        """End the workers; pages that they have not read fail as too slow."""
+        for pool in self._pools:
+            pool.close()
+
+    def _take(self, content: PageContent, reading: PendingAnswer | None) -> Answer:
+        """The answer of a worker that is done, or of this process; None if that may take long."""
+        pool = self._page_pool
+        if pool is not None and pool.replaced:
+            self._notes.stats.set_value(stats.REPLACED, pool.replaced)
+            what = "A worker that reads pages %s. Another one replaces it."
+            self._notes.warn_once("replaced", what, pool.why_replaced)
+        if reading is not None:
+            answer = reading.result()
+            if not isinstance(answer, NoWorker):
+                return answer
+            self._page_pool = None
+            self._notes.warn_once(
+                "workers",
+                "NEARDUP_WORKERS is off from here on, because %s. If other processes cannot import "
+                "NEARDUP_EXTRACTOR, move it to a module that they can import.",
+                str(answer).rstrip("."),
+            )
+        return self.time(partial(self._source.read_quickly, content))
+
+
+def make_page_reader(source: PageSource, config: Config, notes: Notes) -> AsyncPageReader:
+    """The reader for a crawl with these settings; the caller closes it."""
+    if config.many_workers and not config.reading.can_be_sent:
+        notes.warn_once(
+            "workers",
+            "NEARDUP_WORKERS is off, because NEARDUP_EXTRACTOR is a function of the started script, which workers "
+            "cannot import. Move it to a module of its own.",
+        )
+    return AsyncPageReader(
+        source,
+        notes,
+        risky_pool=config.make_risky_pool(),
+        page_pool=config.make_page_pool(),
+        start_after=_START_AFTER if config.workers == AUTO else 0.0,
+    )

@@ -13,11 +13,10 @@ from scrapy.utils.asyncio import is_asyncio_available
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.delivery import leave_out_feeds
-from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, ResponsePipeline, hold
 from scrapy_neardup.crawl.notes import log_refusal
 from scrapy_neardup.crawl.session import Session
 from scrapy_neardup.crawl.state_location import state_url
-from scrapy_neardup.crawl.visits import use_ticket
+from scrapy_neardup.crawl.visits import NearDupSpiderMiddleware, ResponsePipeline, hold, use_ticket
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.settings import DROP, TAG, Config, read_setting

@@ -17,9 +17,8 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.delivery import Delivery
-from scrapy_neardup.crawl.judge import Judge
+from scrapy_neardup.crawl.judge import AsyncPageReader, Judge, make_page_reader
 from scrapy_neardup.crawl.notes import Notes, log_not_requested, log_opening, log_unsealed
-from scrapy_neardup.crawl.page_reader import AsyncPageReader, make_page_reader
 from scrapy_neardup.crawl.site_watch import SiteWatch
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.detector import Detector
@@ -111,7 +110,7 @@ class Session:
         self.judge = Judge(source, self._reader, detector, notes, self._watch, wait=config.wait, server=remote)
         exporter = self._crawler.get_extension(FeedExporter) if config.commit == "feed" else None
         known_pages = store.pages if config.overwritten == "warn" and not config.dry_run else 0
-        self._delivery = Delivery(detector if remote is None else remote, notes, exporter, known_pages, config.fields)
+        self._delivery = Delivery(detector if remote is None else remote, notes, exporter, known_pages)
         self._delivery.listen(self._crawler.signals)
         # Scrapy stores the feeds while it handles spider_closed, and the state must stay open until then.
         connect(self._finish, signals.spider_closed if exporter is None else signals.feed_exporter_closed)

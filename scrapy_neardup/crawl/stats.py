@@ -11,7 +11,7 @@ from scrapy_neardup.report.words import Words
 
 #: Pages that were judged: the sum of the verdicts.
 PAGES = "neardup/pages"
-#: Pages that passed and were rolled back, because a later pipeline or a feed lost their item.
+#: Pages that passed and were rolled back, because a pipeline, a feed or a failed callback lost their item.
 ROLLED_BACK = "neardup/rolled_back"
 #: Times that a page waited for the outcome of a near-duplicate in flight.
 WAITED = "neardup/waited"

@@ -47,6 +47,16 @@ _STARTS = 3
 _BROKEN = OSError, EOFError, ValueError, TypeError, MemoryError, OverflowError
 
 
+class PendingAnswer(Future[Answer]):
+    """The answer to come. ``begun``: when a worker that had started took the page, by the monotonic clock."""
+
+    begun: float | None = None
+
+    def __init__(self, content: PageContent) -> None:
+        super().__init__()
+        self.content = content
+
+
 class WorkerPool:
     """Reads pages in at most ``size`` workers; another worker starts when all others are busy.
 
@@ -61,7 +71,7 @@ class WorkerPool:
         self._options = options
         self._name = name
         self._workers: list[_Worker] = []
-        self._queue: SimpleQueue[_QueuedPage | None] = SimpleQueue()
+        self._queue: SimpleQueue[PendingAnswer | None] = SimpleQueue()
         self._lock = Lock()
         self._unfinished = 0
         self._closed = Event()
@@ -71,20 +81,20 @@ class WorkerPool:
         """Seconds of reading, in all workers together."""
         return sum(worker.spent for worker in self._workers)
 
-    def submit(self, content: PageContent) -> Future[Answer]:
+    def submit(self, content: PageContent) -> PendingAnswer:
         """Read a page; the result is an ExtractionError if that fails. A page that waits can be cancelled."""
-        future: Future[Answer] = Future()
+        reading = PendingAnswer(content)
         if self._closed.is_set():
-            future.set_result(_crawl_over())
-            return future
+            reading.set_result(_crawl_over())
+            return reading
         with self._lock:
             error = self._add_worker() if len(self._workers) < min(self.size, self._unfinished + 1) else None
             if error and not self._workers:
-                future.set_result(NoWorker("too_slow", f"no thread can be started to wait for a worker: {error}"))
-                return future
+                reading.set_result(NoWorker("too_slow", f"no thread can be started to wait for a worker: {error}"))
+                return reading
             self._unfinished += 1
-        self._queue.put((content, future))
-        return future
+        self._queue.put(reading)
+        return reading
 
     def read(self, content: PageContent) -> Answer:
         """Read a page, and wait for it."""
@@ -122,12 +132,11 @@ class WorkerPool:
             self.replaced, self.why_replaced = self.replaced + 1, why
 
     def _serve(self, worker: _Worker) -> None:
-        while (queued := self._queue.get()) is not None:
-            content, future = queued
+        while (reading := self._queue.get()) is not None:
             answer: Answer = None
-            if is_wanted := future.set_running_or_notify_cancel():
+            if is_wanted := reading.set_running_or_notify_cancel():
                 try:
-                    answer = worker.read(content)
+                    answer = worker.read(reading)
                 except ExtractionError as error:
                     answer = error
                 except Exception as error:  # nobody may wait forever because of a bug
@@ -135,12 +144,9 @@ class WorkerPool:
             with self._lock:
                 self._unfinished -= 1
             if is_wanted:
-                future.set_result(answer)
-            del queued, content, answer, future  # a page may be large
+                reading.set_result(answer)
+            del reading, answer  # a page may be large
         worker.end()
-
-
-_QueuedPage = tuple[PageContent, "Future[Answer]"]
 
 
 class _Worker:
@@ -158,7 +164,7 @@ class _Worker:
         self._closed = closed
         self._note_replaced = note_replaced
 
-    def read(self, content: PageContent) -> Answer:
+    def read(self, reading: PendingAnswer) -> Answer:
         """Read a page. Raises ExtractionError.
 
         A page gets a second process if the first one dies: somebody else may have killed it, or the system, for want of
@@ -167,9 +173,9 @@ class _Worker:
         seconds = self._options.seconds
         for _ in range(2):
             child = self._start()
-            begun = monotonic()
+            reading.begun = begun = monotonic()
             try:
-                answer, is_full = _exchange(child, content)
+                answer, is_full = _exchange(child, reading.content)
                 if not isinstance(answer, get_args(Answer)):
                     raise TypeError("a page is needed")
             except _BROKEN:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
+from time import monotonic
 from typing import Any, cast
 
 import pytest
@@ -16,7 +16,8 @@ from scrapy.extensions.feedexport import FeedExporter
 from scrapy.statscollectors import StatsCollector
 
 from scrapy_neardup.crawl.notes import Notes
-from scrapy_neardup.page.extraction import Answer, PageContent
+from scrapy_neardup.page.extraction import PageContent
+from scrapy_neardup.workers.pool import PendingAnswer
 
 Log = pytest.LogCaptureFixture
 Patch = pytest.MonkeyPatch
@@ -34,13 +35,15 @@ class Pool:
         self.answer, self.delay = answer, delay
         self.spent, self.replaced, self.why_replaced = 0.0, 0, ""
         self.is_closed = False
+        self.begins: Callable[[float], float | None] = lambda now: now
 
-    def submit(self, content: PageContent) -> Future[Answer]:
+    def submit(self, content: PageContent) -> PendingAnswer:
         self.pages.append(content)
-        future: Future[Answer] = Future()
+        reading = PendingAnswer(content)
+        reading.begun = self.begins(monotonic())
         answer, delay = (one(content) if callable(one) else one for one in (self.answer, self.delay))
-        asyncio.get_running_loop().call_later(delay, future.set_result, answer)
-        return future
+        asyncio.get_running_loop().call_later(delay, reading.set_result, answer)
+        return reading
 
     def close(self) -> None:
         self.is_closed = True

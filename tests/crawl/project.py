@@ -24,7 +24,7 @@ from scrapy.extensions.feedexport import FileFeedStorage
 from scrapy.http import HtmlResponse
 from scrapy.utils.asyncio import is_asyncio_available
 
-from scrapy_neardup.crawl import page_reader, visits
+from scrapy_neardup.crawl import judge, visits
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.server.engine import Redis
@@ -67,7 +67,7 @@ class PathSpider(scrapy.Spider):
     """Yields given items, then requests each path and yields the items of its page, else one of the kinds in turn.
 
     Callbacks are sync and async in turn, unless ``in_order``: then all take as many steps. ``once``: nothing that was
-    requested before.
+    requested before. ``breaks``: so many items a page, then the callback fails.
     """
 
     name = "paths"
@@ -77,6 +77,7 @@ class PathSpider(scrapy.Spider):
     kinds: Sequence[str] = ("dict",)
     optout: Sequence[str] = ()
     in_order = once = False
+    breaks = 1_000
 
     async def start(self) -> Any:
         for item in self.items:
@@ -94,7 +95,10 @@ class PathSpider(scrapy.Spider):
 
     def parse(self, response: Any, kind: str) -> Any:
         own = re.search("<!-- items (.*) -->", response.text)
-        yield from json.loads(own[1]) if own else [KINDS[kind](url=response.url)]
+        items = json.loads(own[1]) if own else [KINDS[kind](url=response.url)]
+        yield from items[: self.breaks]
+        if len(items) > self.breaks:
+            raise ValueError("the page looks different")
 
     async def parse_async(self, response: Any, kind: str) -> Any:
         for item in self.parse(response, kind):
@@ -265,7 +269,7 @@ class Patient(Passing):
     """Before our pipeline: has pages wait for their turn however slow the machine is, and notes the order of items."""
 
     def __init__(self, crawler: Any) -> None:
-        page_reader.PATIENCE = 60.0
+        judge.PATIENCE = 60.0
         self.arrived: list[str] = []
         crawler.stats.set_value("arrived", self.arrived)
 

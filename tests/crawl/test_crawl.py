@@ -240,15 +240,16 @@ def test_a_kill_between_the_items_of_a_page_loses_none(site: Site, crawl: Crawl,
     assert again.paths == [path for path in paths[1:] for _ in range(3)]
 
 
-@pytest.mark.parametrize("fails", [1, 2, 3])
-def test_a_page_does_not_count_if_an_earlier_pipeline_lost_one_of_its_items(
-    site: Site, crawl: Crawl, fails: int
+@pytest.mark.parametrize(("fails", "breaks", "came"), [(1, 9, 2), (2, 9, 2), (3, 9, 2), (0, 1, 1), (0, 2, 2)])
+def test_a_page_does_not_count_if_an_earlier_pipeline_or_the_callback_lost_one_of_its_items(
+    site: Site, crawl: Crawl, fails: int, breaks: int, came: int
 ) -> None:
     items = [{"n": number, "url": f"{site.base}/{SLUGS[0]}"} for number in (1, 2, 3)]
     site.content[f"/{SLUGS[0]}"] = with_items(html(SLUGS[0]), items)
     settings: dict[str, Any] = {"ITEM_PIPELINES": {"tests.crawl.project.Fails": 10}}
-    results = [crawl([f"/{SLUGS[0]}"], FAILS=number, **settings) for number in (fails, 0, 0)]
-    assert [len(result.items) for result in results] == [2, 3, 0]
+    cases = [(fails, breaks), (0, 9), (0, 9)]
+    results = [crawl([f"/{SLUGS[0]}"], FAILS=number, breaks=where, **settings) for number, where in cases]
+    assert [len(result.items) for result in results] == [came, 3, 0]
 
 
 def test_a_failing_state_loses_no_item_and_closes_the_crawl_or_not(site: Site, crawl: Crawl) -> None:

@@ -101,8 +101,11 @@ def test_a_page_counts_once_no_item_is_in_the_pipelines_if_one_came_through_and_
     assert desk.notes.stats.get_value("neardup/rolled_back", 0) == sum(step is not KEPT for step in expected)
 
 
+@pytest.mark.parametrize("fails", [False, True])
 @pytest.mark.parametrize("feeds", [0, 1])
-def test_a_page_that_items_share_is_sealed_when_the_last_of_them_has_ended(feeds: int) -> None:
+def test_a_page_that_items_share_is_sealed_when_the_last_has_ended_unless_the_callback_failed(
+    feeds: int, fails: bool
+) -> None:
     desk = Desk(*(slots := [Slot() for _ in range(feeds)]))
     desk.page.response_items = items = ResponseItems(is_complete=False)
     for _ in range(2):
@@ -114,11 +117,22 @@ def test_a_page_that_items_share_is_sealed_when_the_last_of_them_has_ended(feeds
         items.end_item()
         assert desk.entries == [("commit", False)], "another item may come"
     items.announced += 1
+    items.is_lost = fails
     items.complete()
-    desk.play("ed")
     assert desk.entries == [("commit", False)], "the last one has not ended"
+    desk.play("ed")
     items.end_item()
-    assert desk.entries[1:] == ["seal"]
+    assert desk.entries[1:] == ["roll_back" if fails else "seal"]
+
+
+def test_a_callback_that_fails_after_all_its_items_have_ended_rolls_their_page_back() -> None:
+    desk = Desk(Slot())
+    desk.page.response_items = items = ResponseItems(is_complete=False, announced=1)
+    desk.play("es")
+    items.end_item()
+    items.is_lost = True
+    items.complete()
+    assert desk.entries == [("commit", False), "roll_back"]
 
 
 @pytest.mark.parametrize("events", ["es", "ed", "esef"])

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.crawl.judge import Judge
-from scrapy_neardup.crawl.page_reader import AsyncPageReader
+from scrapy_neardup.crawl.judge import AsyncPageReader, Judge
 from scrapy_neardup.crawl.site_watch import SiteWatch
 from scrapy_neardup.crawl.visits import JudgedPage, ResponseItems, Visit
 from scrapy_neardup.errors import ExtractionError, StoreError
@@ -271,7 +270,7 @@ def test_a_page_waits_for_each_one_that_comes_to_stand_before_it() -> None:
 def test_pages_are_judged_in_the_order_in_which_they_came_unless_one_takes_long(
     delays: list[float], patience: float, order: list[int], monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr("scrapy_neardup.crawl.page_reader.PATIENCE", patience)
+    monkeypatch.setattr("scrapy_neardup.crawl.judge.PATIENCE", patience)
 
     def delay(content: PageContent) -> float:
         return delays[int(content.url.rpartition("/")[2])]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.crawl.middleware import hold
-from scrapy_neardup.crawl.page_reader import AsyncPageReader, make_page_reader
+from scrapy_neardup.crawl.judge import AsyncPageReader, make_page_reader
+from scrapy_neardup.crawl.visits import hold
 from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import HtmlReader
@@ -75,7 +75,7 @@ def test_without_workers_a_page_is_read_here_and_a_risky_page_by_its_own_worker(
 def test_with_workers_a_page_is_read_there_and_if_none_can_start_here_after_one_warning(
     answer: Any, html: str, text: str, risky: int, delay: float, caplog: Log, monkeypatch: Patch
 ) -> None:
-    monkeypatch.setattr("scrapy_neardup.crawl.page_reader.PATIENCE", delay / 2 or 60)
+    monkeypatch.setattr("scrapy_neardup.crawl.judge.PATIENCE", delay / 2 or 60)
     page_pool, risky_pool = Pool(answer, delay), Pool(ExtractionError("too_slow", "why"))
     desk = Desk(page_pool, risky_pool)
     assert desk.read(html, html) == [text] * 2
@@ -86,6 +86,22 @@ def test_with_workers_a_page_is_read_there_and_if_none_can_start_here_after_one_
     desk.reader.close()
     assert page_pool.is_closed
     assert risky_pool.is_closed
+
+
+@pytest.mark.parametrize(("begins", "overtakes"), [(-5.0, True), (0.0, False), (None, False)])
+def test_a_page_is_overtaken_after_half_a_second_of_reading_and_not_for_its_wait_for_a_worker(
+    begins: float | None, overtakes: bool
+) -> None:
+    pool = Pool(READ, delay=0.02)
+    pool.begins = lambda now: None if begins is None else now + begins
+    desk = Desk(pool)
+
+    async def quickly() -> bool:
+        draft = desk.source.prepare({"html": ARTICLE}, None, URL)
+        assert isinstance(draft, UnreadPage)
+        return await desk.reader.read_quickly(draft, desk.reader.begin(draft)) is draft
+
+    assert asyncio.run(quickly()) is overtakes
 
 
 def test_by_default_workers_start_for_a_crawl_that_has_much_to_read() -> None:

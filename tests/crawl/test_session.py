@@ -14,7 +14,7 @@ from scrapy.statscollectors import StatsCollector
 
 from scrapy_neardup import Addon, NearDupPipeline
 from scrapy_neardup.crawl import session, stats
-from scrapy_neardup.crawl.page_reader import AsyncPageReader
+from scrapy_neardup.crawl.judge import AsyncPageReader
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.lock import is_held

@@ -16,8 +16,7 @@ from scrapy import Request
 from scrapy.http import HtmlResponse, Response
 from twisted.python.failure import Failure
 
-from scrapy_neardup.crawl.middleware import NearDupSpiderMiddleware, visit_of
-from scrapy_neardup.crawl.visits import Tickets, Visit, end_ticket, use_ticket
+from scrapy_neardup.crawl.visits import NearDupSpiderMiddleware, Tickets, Visit, end_ticket, use_ticket, visit_of
 from scrapy_neardup.page.source import PageResponse
 from tests.crawl.project import UnreadableItem, UnsetItem
 
