@@ -227,6 +227,15 @@ static uint32_t kind_of(const Table *table, Py_UCS4 c)
     return kind & HAN ? HAN : entry & KATAKANA ? KATAKANA : kind & (UNSPACED | LETTER);
 }
 
+static int knows_all(Table *table, const Points *points)
+{
+    Py_ssize_t i;
+    for (i = 0; i < points->count; i++)
+        if (!KNOWS(table, points->at[i]))
+            return 0;
+    return 1;
+}
+
 /* Finds the words of a text, of Chinese ones with one character only ``singles``; their number, or -1 with an error. The
  * caller frees ``*words``. */
 static Py_ssize_t find_words(const Lexicon *lexicon, const Table *table, const Points *points, int singles, Word **words)

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 #: The version of the module for these files. Another one, left by an editable install, is not used.
-_VERSION = 30
+_VERSION = 31
 
 
 class Kernels(Protocol):
@@ -27,10 +27,9 @@ class Kernels(Protocol):
     def hash_texts(self, secret: bytes, texts: list[str], /) -> list[int]: ...
     # A table of characters, from a function that describes 256 of them (text/characters.py).
     def characters(self, block: Callable[[int], bytes], /) -> Any: ...
-    # The normal spelling, or None if it takes more than this table.
-    def folded(self, known: Any, text: str, /) -> str | None: ...
-    # ``normalize.letters``.
-    def letters(self, known: Any, text: str, /) -> str: ...
+    # The normal spelling, unless the text is in it; or its letters, as in ``normalize.letters``. None if it takes more than
+    # this table.
+    def folded(self, known: Any, text: str, normal: bool, letters: bool, /) -> str | None: ...
     # The sentences of a text, with ``normal`` one in its normal spelling; None if it takes more than this table.
     # ``others``: texts to hash, whose list it may change.
     def cut_text(
