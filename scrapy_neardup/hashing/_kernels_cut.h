@@ -124,8 +124,8 @@ static PyObject *hash_lines(Cut *cut, PyObject *others)
     return found;
 }
 
-/* Table of characters, text, secret, offset, base, whether the text is in its normal spelling, other texts to hash. None if the text is not
- * in its normal spelling, and not plain. */
+/* Table of characters, text, secret, offset, base, whether the text is in its normal spelling, other texts to hash. None if
+ * the text is neither normal nor plain. */
 KERNEL(cut_text)
 {
     Cut *cut, has = {0};

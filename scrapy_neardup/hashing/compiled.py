@@ -19,6 +19,11 @@ class Kernels(Protocol):
     """The functions of the module; a comment names the definition of each. ``known`` comes from ``characters``.
 
     A cut text (``cut``) comes from ``cut_text`` or ``cut_without``, with the number and the hash of its letters.
+
+    Microseconds for a page of 1,500 letters, here and in Python: all 70 and 1740; ``cut_text`` 15 and 400, ``cut_sketch``
+    11 and 370, ``words`` 8 and 390, ``cut_title`` 3 and 19 (100 with spaces), ``cut_hashes`` 0.4 and 6, ``folded`` of a
+    title 0.6 and 1.6. With boilerplate ``cut_without`` takes 3 and 14, and each comparison under another title
+    ``cut_lacking`` 13 and 830. Without pyfarmhash ``fingerprint64`` takes 0.1 and 8 for each row of a state.
     """
 
     VERSION: int
