@@ -117,7 +117,7 @@ class Cascade(Method):
         return struct.pack(f">{len(each)}I", *each)
 
     def may_be_alike(self, new: Fingerprint, old: bytes) -> bool:
-        return self._bound.may_be_alike(_unpack_cached(new.sketch, self._minwise), new.whole, old)
+        return self._bound.may_be_alike(self._unpack(new.sketch), new.whole, old)
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         pair = self.judge(new, old, common)
@@ -164,12 +164,12 @@ class Cascade(Method):
 
     def judge(self, new: Fingerprint, old: bytes, common: Set[int]) -> PairJudge:
         """Return the comparison of a new page with a sketch of the state, undecided."""
-        return PairJudge(self.parameters, new, _unpack_cached(new.sketch, self._minwise), self._unpack(old), common)
+        return PairJudge(self.parameters, new, self._unpack(new.sketch), self._unpack(old), common)
 
     def _unpack(self, packed: bytes) -> Sketch:
-        return Sketch.unpack(packed, self._minwise)
+        return _unpack_cached(packed, self._minwise)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=4)
 def _unpack_cached(packed: bytes, minwise: int) -> Sketch:
     return Sketch.unpack(packed, minwise)
