@@ -28,7 +28,7 @@ static int is_cut(Py_UCS4 c)
 }
 
 typedef struct {
-    Slot *slots, ones[LAST_CUT - FIRST_CUT + 1]; /* most look-ups are of one Chinese character: its slot is found without a hash */
+    Slot *slots, ones[LAST_CUT - FIRST_CUT + 1]; /* of one Chinese character, found without a hash: most look-ups */
     uint8_t maybe[MAYBE_BYTES]; /* a bit of each word: most look-ups are of no word, and these bits stay in a cache */
     size_t size, count;
     double rare; /* the chance of a character that is no word */

@@ -20,10 +20,10 @@ class Kernels(Protocol):
 
     A cut text (``cut``) comes from ``cut_text`` or ``cut_without``, with the number and the hash of its letters.
 
-    Microseconds for a page of 1,500 letters, here and in Python: all 70 and 1740; ``cut_text`` 15 and 400, ``cut_sketch``
-    11 and 370, ``words`` 8 and 390, ``cut_title`` 3 and 19 (100 with spaces), ``cut_hashes`` 0.4 and 6, ``folded`` of a
-    title 0.6 and 1.6. With boilerplate ``cut_without`` takes 3 and 14, and each comparison under another title
-    ``cut_lacking`` 13 and 830. Without pyfarmhash ``fingerprint64`` takes 0.1 and 8 for each row of a state.
+    Microseconds for a Chinese page of 1,500 letters, here and in Python: all 70 and 1740; ``cut_text`` 15 and 400,
+    ``cut_sketch`` 11 and 370, ``words`` 8 and 390, ``cut_title`` 3 and 19 (6 and 70 for words with spaces),
+    ``cut_hashes`` 0.4 and 6, ``folded`` of a title 0.6 and 1.6. With boilerplate ``cut_without`` takes 3 and 14. Each
+    comparison under another title takes 13 and 830 in ``cut_lacking``.
     """
 
     VERSION: int
@@ -32,8 +32,8 @@ class Kernels(Protocol):
     def hash_texts(self, secret: bytes, texts: list[str], /) -> list[int]: ...
     # A table of characters, from a function that describes 256 of them (text/characters.py).
     def characters(self, block: Callable[[int], bytes], /) -> Any: ...
-    # The normal spelling, unless the text is in it; or its letters, as in ``normalize.letters``. None if it takes more than
-    # this table.
+    # The normal spelling, unless the text is in it; or its letters, as in ``normalize.letters``. None if it takes more
+    # than this table.
     def folded(self, known: Any, text: str, normal: bool, letters: bool, /) -> str | None: ...
     # The sentences of a text, with ``normal`` one in its normal spelling; None if it takes more than this table.
     # ``others``: texts to hash, whose list it may change.
