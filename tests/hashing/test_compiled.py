@@ -69,7 +69,7 @@ def both(call: Callable[[], Any]) -> tuple[Any, Any]:
 
 
 def cut(text: SegmentedText) -> list[object]:
-    found: list[object] = [text.size, text.body, text.sentences, text.lines, text.lengths, text.text, text.letters]
+    found: list[object] = [text.size, text.body, text.sentences, text.lines, text.text, text.letters]
     return [*found, *(text.line_hashes(least).tolist() for least in (0, 1, 2, 6, 5000))]
 
 
