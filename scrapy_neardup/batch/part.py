@@ -31,7 +31,6 @@ from scrapy_neardup.batch.rows import (
     Asked,
     Topic,
     is_among,
-    make_column,
     make_rows,
     make_table,
     numbers,
@@ -431,7 +430,7 @@ def judge_part(
         while (at := store.doubtful.find(1, first, end)) >= 0:
             if at not in read:  # a page may become doubtful later
                 rows = np.flatnonzero(np.frombuffer(store.doubtful[at:end], bool))
-                wanted = batch.take(make_column(rows + at - (end - len(batch)), pa.int64()))
+                wanted = batch.take(pa.array(rows + at - (end - len(batch))))
                 read = dict(zip((rows + at).tolist(), stored_pages(wanted), strict=True))
             store.begin_page(at)
             store.end_page(pack_verdict(_judge(detector, *read.pop(at))))

@@ -293,7 +293,8 @@ class BatchRun:
     def group(self, files: Iterable[Path]) -> Iterator[ArchivePart]:
         """Return files of pages, in their order, as parts.
 
-        The first parts are small, to begin early. Each further part has at most a sixth of the pages before it: the last one is judged alone.
+        The first parts are small, to begin early. Each further part has at most a sixth of the pages before it, as the
+        last one is judged when nobody reads.
         """
         number = len(self.previous.parts) if self.previous else 0
         group, size, before = list[Path](), 0, 0
