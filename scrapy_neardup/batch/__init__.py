@@ -12,7 +12,7 @@ earlier parts leave under the hashes that its pages ask for:
 Most hashes are known from the pages (``PartPages``). If judging asks for more, and an earlier part knows an answer, the
 part is judged again. Most pages find nothing under their hashes. They are unique, and filed without the detector.
 
-The ``local`` runner judges parts in their order. ``spark`` judges all parts at once, in rounds. In the first round no
+On one machine parts are judged in their order. Spark judges all parts at once, in rounds. In the first round no
 part knows of another one. In every further round a part gets the rows that the last round left. Parts that get other
 rows than before are judged again, until there are none. Then the verdicts equal those of one sequential run. Proof, by
 induction over the parts: the first part depends on nobody, so it is right. If all parts before a part are right, the

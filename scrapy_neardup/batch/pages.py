@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.batch.rows import make_table
-from scrapy_neardup.batch.runs import BatchOptions, BatchRun, Stretch, new_arrow, rank_of
+from scrapy_neardup.batch.runs import PAGES, BatchOptions, BatchRun, Stretch, decode, new_arrow, rank_of
 from scrapy_neardup.errors import NearDupError, PageError
 from scrapy_neardup.files import Entry, InputRecord, Malformed, Skipped, read_input
 from scrapy_neardup.judge.records import RecordReader
@@ -26,21 +26,6 @@ from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 
-#: Pages in the order of their ranks. ``url`` is the name of the record. ``failed``: why no page could be made of it.
-#: ``page``: other fields, as JSON, if there are any. ``keys``, ``sketch``, ``sentences`` and ``own`` are the
-#: fingerprint without boilerplate; ``sketch`` is null if there is none. Strings are bytes, as pages may hold halves of
-#: surrogate pairs.
-PAGES = pa.schema(
-    [
-        ("rank", pa.int64()),
-        *((name, pa.binary()) for name in ("failed", "url", "reader", "site", "canonical", "text", "page")),
-        ("html", pa.uint64()),
-        ("keys", pa.list_(pa.uint64())),
-        ("sketch", pa.binary()),
-        ("sentences", pa.list_(pa.uint32())),
-        ("own", pa.int64()),
-    ]
-)
 #: The strings of a page with a column each, and the other fields, without those that records lack.
 _STRINGS = ("url", "reader", "site", "canonical", "text")
 _OTHERS = [one.name for one in fields(Page) if one.name not in (*_STRINGS, "html", "row", "body", "letters")]
@@ -159,8 +144,3 @@ def stored_pages(batch: pa.RecordBatch) -> Iterator[tuple[Page, str]]:
         about.update({name: tuple(about[name]) for name in ("keywords", "quotes") if name in about})
         about.update(zip(_STRINGS, map(decode, strings), strict=True))
         yield Page(html=html, **about), failed.decode()
-
-
-def decode(packed: bytes) -> str:
-    """Return a string of PAGES."""
-    return packed.decode("utf-8", "surrogatepass")

@@ -26,12 +26,11 @@ from scrapy_neardup.batch.counts import (
     numbers_of_forms,
     numbers_on_sites,
 )
-from scrapy_neardup.batch.pages import PAGES, decode, stored_pages
+from scrapy_neardup.batch.pages import stored_pages
 from scrapy_neardup.batch.rows import (
     Asked,
     Topic,
     is_among,
-    make_column,
     make_rows,
     make_table,
     numbers,
@@ -40,7 +39,18 @@ from scrapy_neardup.batch.rows import (
     sorted_set,
     unsigned,
 )
-from scrapy_neardup.batch.runs import JUDGED, ArchivePart, BatchOptions
+from scrapy_neardup.batch.runs import (
+    EVERYWHERE,
+    FORM,
+    FORMED,
+    HERE,
+    JUDGED,
+    PAGES,
+    ArchivePart,
+    BatchOptions,
+    decode,
+    new_record,
+)
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.memory import Memory
@@ -54,9 +64,6 @@ from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 
-#: Flags of a judged page: its sentences count for its site, and everywhere; it counts among the pages of its site that
-#: are forms or not, and it is a form.
-HERE, EVERYWHERE, FORMED, FORM = 1, 2, 4, 8
 _ONE = np.uint32(1)  # faster than 1
 _ADDRESSES = "url", "canonical"
 #: What a page wrote that wrote no record: no id, nothing that it replaces, nothing.
@@ -74,7 +81,7 @@ class PartPages:
         columns = {name: table[name].combine_chunks() for name in self._COLUMNS}
         self.ranks: list[int] = columns["rank"].to_pylist()
         urls, canonicals = ([kept_url(decode(one)) for one in columns[name].to_pylist()] for name in _ADDRESSES)
-        self._urls, self.urls = urls, hashes.every(urls)
+        self._urls, self.urls = urls, np.array(hashes.every(urls), np.uint64)
         self._sketches, self._own = columns["sketch"].to_pylist(), columns["own"].to_pylist()
         least = options.config.min_letters
         #: Whether the stored fingerprint of each page may be used.
@@ -85,8 +92,16 @@ class PartPages:
         self.is_alone = np.array(self.is_judged, bool) & ~np.array([*map(bool, canonicals)], bool)
         # Members of lists, and where the list of each page begins. A sentence that stands twice counts once.
         self.keys, self._key_starts = _lists(columns["keys"])
-        sentences, starts = _lists(columns["sentences"])
         pages = np.arange(len(table), dtype=np.uint64)
+        #: By topic: hashes of keys and URLs in order, each with the first page that has it; the same for each page.
+        self._firsts = dict[Topic, tuple[Hashes, npt.NDArray[np.uint64]]]()
+        self._first = dict[Topic, npt.NDArray[np.uint64]]()
+        self._page_of_key = np.repeat(pages, np.diff(self._key_starts))
+        for topic, found, of in (Topic.KEY, self.keys, self._page_of_key), (Topic.URL, self.urls, pages):
+            known, at, places = np.unique(found, return_index=True, return_inverse=True)
+            self._firsts[topic] = known, of[at]
+            self._first[topic] = of[at][places]
+        sentences, starts = _lists(columns["sentences"])
         of_pages = np.unique(np.repeat(pages << np.uint64(32), np.diff(starts)) | sentences)
         self._sentences = of_pages.astype(np.uint32)
         self._starts = np.append(np.searchsorted(of_pages, pages << np.uint64(32)), len(of_pages))
@@ -127,16 +142,18 @@ class PartPages:
         sentence that is boilerplate, even if all pages of the part count. ``filed``, ``newest``: hashes of the keys and
         URLs of earlier parts, in order.
         """
-        urls, count = np.array(self.urls, np.uint64), len(self.ranks)
+        count = len(self.ranks)
         bits = count_bits(counts.bits.counts) + np.bincount(self._bit_places, minlength=len(counts.bits.counts))
         here = counts.numbers.counts + np.bincount(self._here, minlength=len(counts.numbers.counts))
-        is_key_known = _is_again(self.keys) | is_among(self.keys, filed)
+        is_key_known = (self._first[Topic.KEY] < self._page_of_key) | is_among(self.keys, filed)
         is_common = (here >= COMMON_HERE)[self._here] | (bits >= COMMON_BITS)[self._bit_places]
         has_key, self.may_be_common = (
             np.bincount(np.repeat(np.arange(count), np.diff(starts))[is_known], minlength=count) > 0
             for starts, is_known in ((self._key_starts, is_key_known), (self._starts, is_common))
         )
-        doubtful: npt.NDArray[np.bool_] = ~self.is_alone | _is_again(urls) | is_among(urls, newest)
+        doubtful: npt.NDArray[np.bool_] = (
+            ~self.is_alone | (self._first[Topic.URL] < np.arange(count)) | is_among(self.urls, newest)
+        )
         return doubtful | has_key | self.may_be_common
 
     def fingerprint(self, page: int, counts: ExactCounts) -> Fingerprint | None:
@@ -154,36 +171,31 @@ class PartPages:
         """Return the keys of a page."""
         return tuple(self.keys[self._key_starts[page] : self._key_starts[page + 1]].tolist())
 
-    def pages_with(self, keys: Iterable[int]) -> Iterator[int]:
-        """Yield the pages that have one of these keys."""
-        for key in keys:
-            known, pages = self._pages_by_key
-            yield from pages[slice(*(np.searchsorted(known, np.uint64(key), side) for side in ("left", "right")))]
+    def first_with(self, topic: Topic, hash: int) -> int:
+        """Return the first page that has this hash, or a number above all pages."""
+        known, pages = self._firsts[topic]
+        place = int(known.searchsorted(np.uint64(hash)))
+        return int(pages[place]) if place < len(known) and known[place] == hash else len(self.ranks)
 
-    @cached_property
-    def _pages_by_key(self) -> tuple[Hashes, npt.NDArray[np.intp]]:
-        order = np.argsort(self.keys)
-        return self.keys[order], np.searchsorted(self._key_starts, order, "right") - 1
+    def first_with_keys_of(self, page: int) -> list[int]:
+        """Return the first page that has each of the keys of a page."""
+        found: list[int] = self._first[Topic.KEY][self._key_starts[page] : self._key_starts[page + 1]].tolist()
+        return found
 
     def filed(self, is_new: npt.NDArray[np.bool_]) -> dict[Topic, tuple[Hashes, npt.NDArray[np.int64]]]:
-        """Return the keys and URLs of new pages as hashes, each with the rank of its page."""
-        ranks, keys = np.array(self.ranks, np.int64), np.diff(self._key_starts)
-        of_keys, urls = np.repeat(is_new, keys), np.array(self.urls, np.uint64)
-        filed = self.keys[of_keys], np.repeat(ranks, keys)[of_keys]
-        return {Topic.KEY: filed, Topic.URL: (urls[is_new], ranks[is_new])}
+        """Return the keys and URLs of new pages as hashes in order, each with the rank of its page."""
+        ranks, found = np.array(self.ranks, np.int64), dict[Topic, tuple[Hashes, npt.NDArray[np.int64]]]()
+        for topic, (known, pages) in self._firsts.items():
+            is_filed = is_new[pages]
+            found[topic] = known[is_filed], ranks[pages[is_filed]]
+        return found
 
     def record(self, page: int) -> Record:
         """Return the record of an original."""
-        return Record(
-            self.ranks[page], self._urls[page], self.ranks[page], 1.0, self.keys_of(page), self._sketches[page]
-        )
+        return new_record(self.ranks[page], self._urls[page], self.keys_of(page), self._sketches[page])
 
-    def file(self, pages: slice, filed: defaultdict[int, list[int]], counts: ExactCounts) -> None:
-        """File new originals under their keys, and count them among the pages of their sites."""
-        keys, ranks = slice(self._key_starts[pages.start], self._key_starts[pages.stop]), self.ranks[pages]
-        of_keys = np.repeat(ranks, np.diff(self._key_starts[pages.start : pages.stop + 1]))
-        for key, rank in zip(self.keys[keys].tolist(), of_keys.tolist(), strict=True):
-            filed[key].append(rank)
+    def count_pages(self, pages: slice, counts: ExactCounts) -> None:
+        """Count new originals among the pages of their sites."""
         for number in self._form_page[pages]:
             counts.forms[number] += 1
 
@@ -194,13 +206,6 @@ class PartPages:
         np.add.at(counts.numbers.counts, self._here[members], _ONE)
         if everywhere:
             np.bitwise_or.at(counts.bits.counts, self._bit_places[members], np.repeat(self._bits[pages], lengths))
-
-
-def _is_again(values: Hashes) -> npt.NDArray[np.bool_]:
-    """Return which values repeat an earlier one."""
-    order, found = np.argsort(values, kind="stable"), np.zeros(len(values), bool)
-    found[order[1:]] = values[order[1:]] == values[order[:-1]]
-    return found
 
 
 def _lists(column: pa.ListArray) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:
@@ -268,12 +273,11 @@ class PartStore(PageStore):
     # Pages, one after the other.
 
     def begin_page(self, page: int) -> None:
-        """File the pages before a doubtful one, and begin with it."""
+        """Count the pages before a doubtful one, and begin with it."""
         pages, before = self._pages, slice(self._page + 1, page)
         if before.start < before.stop:
-            pages.file(before, self._filed, self._counts)
+            pages.count_pages(before, self._counts)
             self._uncounted.append(before)
-            self._newest.update(zip(pages.urls[before], pages.ranks[before], strict=True))
         self._page, self._flags, self._written = page, 0, _NOTHING
         if page < len(pages.ranks):
             self._rank, self.stored = pages.ranks[page], pages.fingerprint(page, self._counts)
@@ -296,7 +300,8 @@ class PartStore(PageStore):
     def find(self, url: str) -> Record | None:
         hashed = self._hash(url)
         self._asked[Topic.URL].append(hashed)
-        record = self.record(self._newest.get(hashed, 0))
+        id = self._newest.get(hashed) or self._new_original(self._pages.first_with(Topic.URL, hashed))
+        record = self.record(id)
         return record if record is not None and record.url == kept_url(url) else None
 
     def record(self, id: int) -> Record | None:
@@ -311,7 +316,22 @@ class PartStore(PageStore):
 
     def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
         self._asked[Topic.KEY].extend(keys)
-        return [self._filed.get(key, [])[-limit:][::-1] for key in keys]
+        if self.stored is not None and keys == self.stored.keys:
+            firsts = self._pages.first_with_keys_of(self._page)
+        else:
+            firsts = [self._pages.first_with(Topic.KEY, key) for key in keys]
+        found = list[list[int]]()
+        for key, first in zip(keys, firsts, strict=True):
+            filed, new = self._filed.get(key, []), self._new_original(first)
+            found.append(([new, *filed] if new else filed)[-limit:][::-1])
+        return found
+
+    def _new_original(self, first: int) -> int:
+        """Return the id of the first page that has a hash, if it is filed as an array, or 0.
+
+        A page with the hash of an earlier one is doubtful. So at most the first one is filed so, and before all others.
+        """
+        return self._pages.ranks[first] if first < self._page and not self.doubtful[first] else 0
 
     def postings(self, key: int, limit: int) -> list[int]:
         """Return nothing: only groups are asked for so, and no page replaces the first one of its group."""
@@ -321,8 +341,10 @@ class PartStore(PageStore):
 
     def add(self, record: Record, evidence: Evidence | None = None, *, replaces: int = 0, **others: Any) -> None:
         own = self._pages.keys_of(self._page)
-        for page in self._pages.pages_with({*record.keys}.difference(own)):
-            self.doubtful[page] |= page > self._page
+        for key in {*record.keys}.difference(own):
+            first = self._pages.first_with(Topic.KEY, key)
+            if self._page < first < len(self.doubtful):
+                self.doubtful[first] = True
         self._write(record, self._hash(record.url), record.keys, replaces)
 
     def touch(self, record: Record, *others: Any, renewed: Record | None = None, **more: Any) -> None:
@@ -365,13 +387,7 @@ class PartStore(PageStore):
 
     def judged(self) -> pa.Table:
         """Return JUDGED, once all pages are judged."""
-        pages, rows = self._pages, list[tuple[Any, ...]]()
-        for page, (rank, length) in enumerate(zip(pages.ranks, pages.lengths.tolist(), strict=True)):
-            row = self._judged.get(page)
-            if row is None:
-                flags = FORMED | (HERE | EVERYWHERE) * (length > 0)
-                row = flags, b"", rank, 0, pages.record(page).pack()
-            rows.append((rank, *row))
+        rows = [(self._pages.ranks[page], *row) for page, row in self._judged.items()]
         return make_table(zip(*rows, strict=True) if rows else [()] * len(JUDGED), JUDGED)
 
     def rows_to_leave(self, part: int) -> Iterator[pa.Table]:
@@ -414,7 +430,7 @@ def judge_part(
         while (at := store.doubtful.find(1, first, end)) >= 0:
             if at not in read:  # a page may become doubtful later
                 rows = np.flatnonzero(np.frombuffer(store.doubtful[at:end], bool))
-                wanted = batch.take(make_column(rows + at - (end - len(batch)), pa.int64()))
+                wanted = batch.take(pa.array(rows + at - (end - len(batch))))
                 read = dict(zip((rows + at).tolist(), stored_pages(wanted), strict=True))
             store.begin_page(at)
             store.end_page(pack_verdict(_judge(detector, *read.pop(at))))

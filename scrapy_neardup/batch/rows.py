@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from enum import IntEnum
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -54,51 +53,30 @@ Numbers = npt.NDArray[np.int64]
 Asked = Mapping[Topic, Numbers]
 
 
-# ``pa.array``, ``to_numpy`` and comparisons of Arrow would import pandas, which takes a third of a second.
-
-
 def numbers(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
     """Return a column of numbers that has no null."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
-    number = column.type.to_pandas_dtype()
-    if not len(column):
-        return np.zeros(0, number)
-    return np.frombuffer(column.buffers()[1], number)[column.offset : column.offset + len(column)]
-
-
-def make_column(values: Sequence[Any] | npt.NDArray[Any], kind: pa.DataType) -> pa.Array:
-    """Return a column of bytes, strings, numbers, or lists of these. Lone surrogates are escaped."""
-    if pa.types.is_list(kind):
-        inner = kind.value_type
-        if pa.types.is_primitive(inner):
-            number = inner.to_pandas_dtype()
-            flat: Any = np.concatenate([np.zeros(0, number), *(np.array(one, number) for one in values)])
-        else:
-            flat = [*chain.from_iterable(values)]
-        return pa.ListArray.from_arrays(make_column(_ends(values), pa.int32()), make_column(flat, inner))
-    if isinstance(values, np.ndarray):
-        packed = np.ascontiguousarray(values, kind.to_pandas_dtype())
-        return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(packed)])
-    is_known = np.array([one is not None for one in values], bool)
-    buffers = [pa.py_buffer(np.packbits(is_known, bitorder="little"))]
-    if pa.types.is_string(kind):
-        values = [one and one.encode("utf-8", "backslashreplace") for one in values]
-    if pa.types.is_primitive(kind):
-        buffers.append(pa.py_buffer(np.array([one or 0 for one in values], kind.to_pandas_dtype())))
-    else:
-        buffers += [pa.py_buffer(_ends([one or b"" for one in values])), pa.py_buffer(b"".join(filter(None, values)))]
-    return pa.Array.from_buffers(kind, len(values), buffers)
-
-
-def _ends(values: Iterable[Any]) -> npt.NDArray[np.int32]:
-    """Return where the first value begins, and where each one ends."""
-    return np.cumsum([0, *map(len, values)], dtype=np.int32)
+    found: npt.NDArray[Any] = column.to_numpy()
+    return found
 
 
 def make_table(columns: Iterable[Any], schema: pa.Schema) -> pa.Table:
-    """Return a table of columns of values."""
-    return pa.table([make_column(one, field.type) for one, field in zip(columns, schema, strict=True)], schema)
+    """Return a table of columns of values. Lone surrogates are escaped."""
+    return pa.table([_make_column(one, field.type) for one, field in zip(columns, schema, strict=True)], schema)
+
+
+def _make_column(values: Any, kind: pa.DataType) -> pa.Array:
+    try:
+        return pa.array(values, kind)
+    except UnicodeEncodeError:
+        return pa.array(map(_escape, values), kind)
+
+
+def _escape(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    return value and [*map(_escape, value)]
 
 
 def signed(hashes: npt.NDArray[Any]) -> Numbers:
@@ -124,7 +102,7 @@ def make_rows(topic: Topic, parts: int | Numbers, hashes: Numbers, values: Any =
 
 def rows_where(rows: pa.Table, is_wanted: npt.NDArray[np.bool_]) -> pa.Table:
     """Return these rows."""
-    return rows.take(make_column(np.flatnonzero(is_wanted), pa.int64()))
+    return rows.take(pa.array(np.flatnonzero(is_wanted)))
 
 
 def rows_on(topic: Topic, rows: pa.Table) -> pa.Table:
@@ -137,7 +115,7 @@ def distinct(rows: pa.Table) -> pa.Table:
     columns = [numbers(rows[name]) for name in ("value", "hash", "topic")]
     order = np.lexsort(columns)
     is_new = np.logical_or.reduce([_is_first(column[order]) for column in columns])
-    return rows.take(make_column(order[is_new], pa.int64())).combine_chunks()
+    return rows.take(pa.array(order[is_new])).combine_chunks()
 
 
 def matching(rows: pa.Table, asked: Numbers) -> pa.Table:

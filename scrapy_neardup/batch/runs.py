@@ -13,17 +13,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow as pa
 
 from scrapy_neardup.atomic import open_private, replace_file
-from scrapy_neardup.batch.rows import ASKED, ROWS, Asked, Numbers, Topic, is_among, make_column, numbers, sorted_set
+from scrapy_neardup.batch.rows import ASKED, ROWS, Asked, Numbers, Topic, is_among, numbers, rows_where, sorted_set
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods import Method
 from scrapy_neardup.page.extraction import extractor_name
 from scrapy_neardup.settings import Config
+from scrapy_neardup.state.layout import kept_url
 from scrapy_neardup.state.recipe import Secret
+from scrapy_neardup.state.record import Record
 
 _MANIFEST = "run.json"
 #: Records of an input in one file, and pages of the first part, at most.
@@ -31,9 +32,25 @@ _RECORDS, _FIRST = 2_500, 5_000
 #: Bits of the number of a record within its input; the bits above number the input, from 1.
 _RECORD_BITS = 32
 
-#: The judged pages of a part in their order. ``flags``: see ``part``. ``verdict``: packed, empty for a unique page like
-#: no other. ``record``: the packed record that the page wrote, or null; ``id`` is its id, and it replaces the record
-#: ``replaces``. Ids are ranks.
+#: Pages in the order of their ranks. ``url`` is the name of the record. ``failed``: why no page could be made of it.
+#: ``page``: other fields, as JSON, if there are any. ``keys``, ``sketch``, ``sentences`` and ``own`` are the
+#: fingerprint without boilerplate; ``sketch`` is null if there is none. Strings are bytes, as pages may hold halves of
+#: surrogate pairs.
+PAGES = pa.schema(
+    [
+        ("rank", pa.int64()),
+        *((name, pa.binary()) for name in ("failed", "url", "reader", "site", "canonical", "text", "page")),
+        ("html", pa.uint64()),
+        ("keys", pa.list_(pa.uint64())),
+        ("sketch", pa.binary()),
+        ("sentences", pa.list_(pa.uint32())),
+        ("own", pa.int64()),
+    ]
+)
+#: The pages of a part that may be more than a new original: see ``part``. ``verdict``: packed, empty for a unique page
+#: like no other.
+#: ``record``: the packed record that the page wrote, or null; ``id`` is its id, and it replaces the record
+#: ``replaces``. Ids are ranks. All other pages of a part are new originals.
 JUDGED = pa.schema(
     [
         ("rank", pa.int64()),
@@ -44,6 +61,19 @@ JUDGED = pa.schema(
         ("record", pa.binary()),
     ]
 )
+#: Flags of a judged page: its sentences count for its site, and everywhere; it counts among the pages of its site that
+#: are forms or not, and it is a form.
+HERE, EVERYWHERE, FORMED, FORM = 1, 2, 4, 8
+
+
+def decode(packed: bytes) -> str:
+    """Return a string of PAGES."""
+    return packed.decode("utf-8", "surrogatepass")
+
+
+def new_record(rank: int, url: str, keys: Sequence[int], sketch: bytes) -> Record:
+    """Return the record of a new original."""
+    return Record(rank, url, rank, 1.0, tuple(keys), sketch)
 
 
 @contextmanager
@@ -162,19 +192,21 @@ class ArchivePart:
         return {topic: sorted_set(numbers(self.rows_of(topic)["hash"])) for topic in ASKED}
 
     def judged_pages(self) -> pa.Table:
-        """Return JUDGED, mapped into memory: only used rows are read from the disk."""
+        """Return JUDGED, mapped into memory."""
         return pa.ipc.open_file(pa.memory_map(str(self.judged))).read_all()
 
     def records(self, ranks: Numbers) -> Iterator[tuple[int, bytes]]:
         """Return the ids and packed records that the pages with these ranks, which ascend, wrote."""
-        pages = self.judged_pages()
-        known = numbers(pages["rank"])
-        places = np.searchsorted(known, ranks)
-        places = places[places < len(known)]
-        found = pages.take(make_column(places[is_among(known[places], ranks)], pa.int64()))
-        for id, record in zip(found["id"].to_pylist(), found["record"].to_pylist(), strict=True):
-            if record is not None:
-                yield id, record
+        judged = self.judged_pages()
+        known = numbers(judged["rank"])
+        written = {one["rank"]: one for one in rows_where(judged, is_among(known, ranks)).to_pylist()}
+        for batch in self.batches(("rank", "url", "keys", "sketch")):
+            for page in rows_where(batch, is_among(numbers(batch["rank"]), ranks)).to_pylist():
+                one = written.get(page["rank"])
+                if one is None:
+                    yield page["rank"], new_record(**page | {"url": kept_url(decode(page["url"]))}).pack()
+                elif one["record"] is not None:
+                    yield one["id"], one["record"]
 
 
 class Stretch(NamedTuple):
@@ -261,13 +293,14 @@ class BatchRun:
     def group(self, files: Iterable[Path]) -> Iterator[ArchivePart]:
         """Return files of pages, in their order, as parts.
 
-        The first parts are small, to begin early. Each further part has at most a third of the pages before it.
+        The first parts are small, to begin early. Each further part has at most a sixth of the pages before it, as the
+        last one is judged when nobody reads.
         """
         number = len(self.previous.parts) if self.previous else 0
         group, size, before = list[Path](), 0, 0
         for file in files:
             pages = count_pages(file)
-            if group and size + pages > min(self.pages, max(_FIRST, before // 3)):
+            if group and size + pages > min(self.pages, max(_FIRST, before // 6)):
                 yield self._part(number, group)
                 number, before = number + 1, before + size
                 group, size = [], 0

@@ -57,9 +57,9 @@ examples:
 def batch_command(arguments: argparse.Namespace, config: Config) -> int:
     """Judge all records, and write the results; return 1 if a record was malformed."""
     import_library("pyarrow", "parquet", "scrapy neardup batch")
-    from scrapy_neardup.batch.local import LocalRunner, plan
     from scrapy_neardup.batch.pages import malformed_records, skipped_records
     from scrapy_neardup.batch.results import export_state, write_kept, write_verdicts
+    from scrapy_neardup.batch.runners import LocalRunner, SparkRunner, plan
     from scrapy_neardup.batch.runs import BatchOptions, BatchRun
 
     _check(config, arguments.store)
@@ -71,18 +71,11 @@ def batch_command(arguments: argparse.Namespace, config: Config) -> int:
     options = BatchOptions(config, config.secret, fields, arguments.id, arguments.format)
     on_spark = arguments.runner == SPARK
     processes = config.workers if isinstance(config.workers, int) and config.workers else os.cpu_count() or 1
-    readers, pages = plan(memory, processes, processes if on_spark else 1)
+    readers, pages = plan(memory, processes, on_spark=on_spark)
     previous = BatchRun.load(Path(arguments.previous), options) if arguments.previous else None
     folder = Path(arguments.run or f"{output}.run")
-    run = BatchRun(
-        folder, options, inputs, previous, pages=pages, strides=-(-(processes if on_spark else readers) // len(inputs))
-    )
-    runner = LocalRunner
-    if on_spark:
-        from scrapy_neardup.batch.spark import SparkRunner  # it needs pyspark
-
-        runner = SparkRunner
-    runner(run, readers, warn).run()
+    run = BatchRun(folder, options, inputs, previous, pages=pages, strides=-(-readers // len(inputs)))
+    (SparkRunner if on_spark else LocalRunner)(run, readers, warn).run()
     outcome.skipped = skipped_records(run)
     write_verdicts(run, output, outcome.add)
     with outcome:

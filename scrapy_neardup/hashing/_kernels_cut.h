@@ -11,9 +11,12 @@ typedef struct {
 
 struct Cut {
     Py_UCS4 *text, *letters; /* the normalised text, and behind it, in the same memory, the letters of all lines */
+    uint8_t *kinds;          /* of the characters of the text, behind these */
     Py_ssize_t size, count;  /* characters of the text, and lines */
     Line *lines;
     uint64_t body; /* hash of all letters, if no line was left out */
+    Key key;
+    uint64_t offset, base; /* for n-grams */
 };
 
 static Py_ssize_t all_letters(const Cut *cut)
@@ -39,14 +42,16 @@ static void forget_cut(PyObject *capsule)
     PyMem_Free(cut);
 }
 
-/* A cut text without lines, with room for some, and its text of a size; NULL with an error. */
-static PyObject *make_cut(Cut **cut, const Py_UCS4 *text, Py_ssize_t size, Py_ssize_t lines)
+/* A cut text with the hashes of another one, with room for a text of a size, and some lines; NULL with an error. */
+static PyObject *make_cut(Cut **cut, const Cut *other, Py_ssize_t size, Py_ssize_t lines)
 {
     PyObject *capsule = new_capsule(cut, sizeof **cut, CUT, forget_cut);
-    if (capsule && ((*cut)->text = memory_for(size, 2 * sizeof *text)) &&
+    if (capsule)
+        **cut = (Cut){.key = other->key, .offset = other->offset, .base = other->base};
+    if (capsule && ((*cut)->text = memory_for(size, 2 * sizeof(Py_UCS4) + 1)) &&
         ((*cut)->lines = memory_for(lines, sizeof *(*cut)->lines))) {
-        memcpy((*cut)->text, text, (size_t)size * sizeof *text);
         (*cut)->letters = (*cut)->text + size;
+        (*cut)->kinds = (uint8_t *)((*cut)->letters + size);
         (*cut)->size = size;
     }
     else
@@ -54,51 +59,35 @@ static PyObject *make_cut(Cut **cut, const Py_UCS4 *text, Py_ssize_t size, Py_ss
     return capsule;
 }
 
-/* The capsule, the number of letters, and their hash. */
-static PyObject *describe(PyObject *capsule, const Cut *cut)
-{
-    return capsule ? Py_BuildValue("NnK", capsule, all_letters(cut), (unsigned long long)cut->body) : NULL;
-}
-
-/* Reads a sentence up to its end mark, and puts its letters behind those of all before. */
-static void read_line(Cut *cut, Line *line, const Table *table)
-{
-    Py_ssize_t i, count = cut->size, end = line->end, unspaced = 0;
-    for (i = line->first; i < count; i++) {
-        Py_UCS4 c = cut->text[i];
-        uint32_t entry = ENTRY(table, c);
-        cut->letters[end] = c;
-        end += (entry & LETTER) != 0;
-        unspaced += (entry & (LETTER | UNSPACED)) == (LETTER | UNSPACED);
-        if (c == '.' ? i + 1 < count && ENTRY(table, cut->text[i + 1]) & ENDING : entry & MARK)
-            break;
-    }
-    line->last = i;
-    line->end = end;
-    line->unspaced = unspaced;
-}
-
 #define LINES 64 /* room at first */
 
-/* Cuts a text whose blocks of the table are all there, as ``sentences`` does; 0 with an error. */
-static int cut_lines_of(Cut *cut, const Table *table)
+/* Cuts a text as ``sentences`` does; 0 with an error. */
+static int cut_lines_of(Cut *cut)
 {
-    Py_ssize_t i, count = cut->size, room = LINES;
-    Line line = {0};
+    const uint8_t *kinds = cut->kinds;
+    Py_ssize_t i, count = cut->size, room = LINES, end = 0, begun;
     for (i = 0; i < count; i++) {
-        line.first = i;
-        read_line(cut, &line, table);
-        i = line.last;
-        while (i + 1 < count && ENTRY(table, cut->text[i + 1]) & MARK)
+        Line line = {.first = i};
+        for (begun = end; i < count; i++) {
+            uint8_t kind = kinds[i];
+            cut->letters[end] = cut->text[i];
+            end += kind & LETTER;
+            line.unspaced += (kind & (LETTER | UNSPACED)) == (LETTER | UNSPACED);
+            if (kind & (MARK | POINT) && (kind & MARK || (i + 1 < count && kinds[i + 1] & ENDING)))
+                break;
+        }
+        line.last = i;
+        line.end = end;
+        while (i + 1 < count && kinds[i + 1] & MARK)
             i++;
-        while (i + 1 < count && ENTRY(table, cut->text[i + 1]) & CLOSING)
+        while (i + 1 < count && kinds[i + 1] & CLOSING)
             i++;
-        while (line.first < line.last && ENTRY(table, cut->text[line.first]) & SPACE)
-            line.first++;
-        while (line.first < line.last && ENTRY(table, cut->text[line.last - 1]) & SPACE)
-            line.last--;
-        if (line.end == all_letters(cut))
+        if (end == begun)
             continue; /* without letters */
+        while (kinds[line.first] & SPACE)
+            line.first++;
+        while (kinds[line.last - 1] & SPACE)
+            line.last--;
         if (cut->count == room) {
             Line *larger = PyMem_Realloc(cut->lines, (size_t)(room *= 2) * sizeof *larger);
             if (!larger)
@@ -110,46 +99,54 @@ static int cut_lines_of(Cut *cut, const Table *table)
     return 1;
 }
 
-/* Hashes all lines, and all letters together; 0 with an error. */
-static int hash_lines(Cut *cut, const Key *key)
+/* Hashes all letters together, all lines, and other texts. Returns the hashes of these; NULL with an error. */
+static PyObject *hash_lines(Cut *cut, PyObject *others)
 {
-    Text *texts = memory_for(cut->count, sizeof *texts);
+    Py_ssize_t i, count = PyList_Size(others);
+    Text *texts = memory_for(cut->count + count, sizeof *texts), *lines = texts + 1 + count;
     uint8_t *bytes = texts ? memory_for(all_letters(cut), 4) : NULL, *to = bytes;
-    Py_ssize_t i;
-    if (bytes) {
+    PyObject *found = NULL;
+    if (bytes && read_texts(others, texts + 1)) {
         for (i = 0; i < cut->count; i++) {
-            texts[i + 1].at = to;
-            texts[i + 1].end = to = encode(letters_of(cut, i), length_of(cut, i), to);
+            lines[i].at = to;
+            lines[i].end = to = encode(letters_of(cut, i), length_of(cut, i), to);
         }
-        texts[0].at = bytes;
+        texts[0].at = bytes; /* the longest one first: the others take the lanes beside it */
         texts[0].end = to;
-        hash_each(key, texts, cut->count + 1);
+        hash_each(&cut->key, texts, 1 + count + cut->count);
         for (i = 0; i < cut->count; i++)
-            cut->lines[i].hash = texts[i + 1].hash;
+            cut->lines[i].hash = lines[i].hash;
         cut->body = texts[0].hash;
+        found = list_of(hash_item, texts + 1, count);
     }
     PyMem_Free(bytes);
     PyMem_Free(texts);
-    return bytes != NULL;
+    return found;
 }
 
-/* Table of characters, text, secret, whether the text is in its normal spelling; None if it is not, and not plain. */
+/* Table of characters, text, secret, offset, base, whether the text is in its normal spelling, other texts to hash. None if the text is not
+ * in its normal spelling, and not plain. */
 KERNEL(cut_text)
 {
-    Key key;
-    Points points;
+    Cut *cut, has = {0};
     Table *table;
-    Cut *cut;
-    PyObject *capsule = NULL;
+    Points points;
+    PyObject *text, *others, *capsule, *hashes = NULL;
     int is_normal;
-    if (!PyArg_ParseTuple(args, "O&O&O&p", as_table, &table, as_text, &points, as_key, &key, &is_normal))
+    if (!PyArg_ParseTuple(args, "O&UO&KKpO!", as_table, &table, &text, as_key, &has.key, &has.offset, &has.base, &is_normal,
+                          &PyList_Type, &others) ||
+        !(capsule = make_cut(&cut, &has, PyUnicode_GetLength(text), LINES)))
         return NULL;
-    if (is_normal ? knows_all(table, &points) : fold(table, &points))
-        capsule = make_cut(&cut, points.at, points.count, LINES);
-    release(&points);
-    if (capsule && !(cut_lines_of(cut, table) && hash_lines(cut, &key)))
-        Py_CLEAR(capsule);
-    return or_none(describe(capsule, cut));
+    points = (Points){cut->text, cut->size};
+    if (PyUnicode_AsUCS4(text, points.at, points.count, 0) && fold(table, &points, is_normal, cut->kinds)) {
+        cut->size = points.count;
+        if (cut_lines_of(cut))
+            hashes = hash_lines(cut, others);
+    }
+    if (hashes)
+        return Py_BuildValue("NnKN", capsule, all_letters(cut), (unsigned long long)cut->body, hashes);
+    Py_DECREF(capsule);
+    return or_none(NULL);
 }
 
 KERNEL(cut_without)
@@ -164,7 +161,11 @@ KERNEL(cut_without)
     for (i = 0; i < count; i++)
         halves[i] = (uint32_t)PyLong_AsUnsignedLongLongMask(PyList_GetItem(list, i));
     if (!PyErr_Occurred())
-        capsule = make_cut(&left, cut->text, cut->size, cut->count);
+        capsule = make_cut(&left, cut, cut->size, cut->count);
+    if (capsule) {
+        memcpy(left->text, cut->text, (size_t)cut->size * sizeof *cut->text);
+        memcpy(left->kinds, cut->kinds, (size_t)cut->size);
+    }
     qsort(halves, (size_t)count, sizeof *halves, compare_halves);
     for (i = 0; capsule && i < cut->count; i++) {
         Py_ssize_t end = all_letters(left), length = length_of(cut, i);
@@ -178,7 +179,7 @@ KERNEL(cut_without)
     PyMem_Free(halves);
     if (capsule && left->count == cut->count)
         Py_CLEAR(capsule);
-    return or_none(describe(capsule, left));
+    return capsule ? Py_BuildValue("NnK", capsule, all_letters(left), (unsigned long long)0) : or_none(NULL);
 }
 
 /* Cut text, whether to return the letters of the sentences only. Returns them with line breaks between them. */
@@ -226,20 +227,19 @@ KERNEL(cut_hashes)
 
 #define MOST_LONGEST 255
 
-/* The hashes of the longest different lines, the longest first; equally long ones in order of characters. */
-static PyObject *longest_of(const Cut *cut, Py_ssize_t at_least, Py_ssize_t most)
+/* Finds the longest different lines, the longest first, equally long ones in order of characters; returns their number. */
+static Py_ssize_t find_longest(const Cut *cut, Py_ssize_t at_least, Py_ssize_t most, uint64_t *hashes)
 {
     Word best[MOST_LONGEST];
-    uint64_t hashes[MOST_LONGEST];
     Py_ssize_t i, held = 0;
     for (i = 0; i < cut->count; i++) {
         Word line = {cut->lines[i].hash, -(double)length_of(cut, i), letters_of(cut, i), length_of(cut, i)};
-        if (line.length >= at_least)
+        if (line.length >= at_least && (held < most || line.weight <= best[held - 1].weight))
             held = keep(best, held, most, &line, sizeof line, compare_weights);
     }
     for (i = 0; i < held; i++)
         hashes[i] = best[i].hash;
-    return list_of(number_item, hashes, held);
+    return held;
 }
 
 /* Packs the lowest 16 bits, big-endian; returns where the next ones go. */
@@ -248,6 +248,21 @@ static char *put_half(uint64_t value, char *to)
     *to++ = (char)(value >> 8);
     *to++ = (char)value;
     return to;
+}
+
+/* 32 bits of each of some hashes, in ascending order, each once. */
+static PyObject *sentences_of(const uint64_t *hashes, Py_ssize_t count)
+{
+    uint64_t halves[MOST_LONGEST];
+    char packed[4 * MOST_LONGEST], *to = packed;
+    Py_ssize_t i, held = 0;
+    for (i = 0; i < count; i++) {
+        uint64_t half = hashes[i] & UINT32_MAX;
+        held = keep(halves, held, MOST_LONGEST, &half, sizeof half, compare_words);
+    }
+    for (i = 0; i < held; i++)
+        to = put_half(halves[i], put_half(halves[i] >> 16, to));
+    return PyBytes_FromStringAndSize(packed, to - packed);
 }
 
 #define MOST_ENDS 255
@@ -266,7 +281,7 @@ static PyObject *ends_of(const Cut *cut, Py_ssize_t first, Py_ssize_t last)
 #define MOST_IN_TEXT 255
 
 /* 16 bits of the sum of the hashes of all different numbers in lines, and of each of the smallest ones. */
-static PyObject *numbers_of(const Cut *cut, const Grams *grams, Py_ssize_t most)
+static PyObject *numbers_of(const Cut *cut, Py_ssize_t most)
 {
     uint64_t sum = 0, *found = memory_for(all_letters(cut), sizeof *found);
     Py_ssize_t line, i, count = 0, kept = 0;
@@ -283,7 +298,7 @@ static PyObject *numbers_of(const Cut *cut, const Grams *grams, Py_ssize_t most)
             for (i = first; i < length && letters[i] - '0' <= 9; i++)
                 ; /* the normal spelling has no other digits */
             if (i > first)
-                found[count++] = gram_of(letters + first, i - first, grams->offset, grams->base);
+                found[count++] = gram_of(letters + first, i - first, cut->offset, cut->base);
         }
     }
     qsort(found, (size_t)count, sizeof *found, compare_words);
@@ -299,11 +314,11 @@ static PyObject *numbers_of(const Cut *cut, const Grams *grams, Py_ssize_t most)
 }
 
 /* The numbers of a ``SketchForm``, and their bounds. */
-enum { N, BINS, BITS, KEY_N, KEY_N_SPACED, KEYS, AT_LEAST, LONGEST, NUMBERS, FIRST, LAST, FORM };
+enum { N, BINS, BITS, KEY_N, KEY_N_SPACED, KEYS, AT_LEAST, LONGEST, SENTENCES, NUMBERS, FIRST, LAST, FORM };
 #define ANY PY_SSIZE_T_MAX
-static const Py_ssize_t LEAST[FORM] = {1, 8, 1, 1, 1, 1, 0, 1, 0, 0, 0};
-static const Py_ssize_t MOST[FORM] = {ANY, MOST_BINS,    8,            ANY,       ANY,      MOST_KEYS,
-                                      ANY, MOST_LONGEST, MOST_IN_TEXT, MOST_ENDS, MOST_ENDS};
+static const Py_ssize_t LEAST[FORM] = {1, 8, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0};
+static const Py_ssize_t MOST[FORM] = {ANY, MOST_BINS,    8,            ANY,          ANY,       MOST_KEYS,
+                                      ANY, MOST_LONGEST, MOST_LONGEST, MOST_IN_TEXT, MOST_ENDS, MOST_ENDS};
 
 /* 0 with an error. */
 static int is_valid(const Py_ssize_t form[FORM])
@@ -318,12 +333,13 @@ KERNEL(cut_sketch)
 {
     Grams grams;
     Cut *cut;
-    Py_ssize_t form[FORM], i, all, unspaced = 0, count = 0;
-    PyObject *sketch, *keys, *longest, *numbers, *ends;
-    if (!PyArg_ParseTuple(args, "O&KK(nnnnnnnnnnn)", as_cut, &cut, &grams.offset, &grams.base, &form[N], &form[BINS],
-                          &form[BITS], &form[KEY_N], &form[KEY_N_SPACED], &form[KEYS], &form[AT_LEAST], &form[LONGEST],
-                          &form[NUMBERS], &form[FIRST], &form[LAST]) ||
-        !is_valid(form) || !begin_grams(&grams, cut->letters, all = all_letters(cut)))
+    Py_ssize_t form[FORM], i, unspaced = 0, count;
+    uint64_t longest[MOST_LONGEST];
+    PyObject *sketch, *keys, *long_ones, *sentences, *numbers, *ends;
+    if (!PyArg_ParseTuple(args, "O&(nnnnnnnnnnnn)", as_cut, &cut, &form[N], &form[BINS], &form[BITS], &form[KEY_N],
+                          &form[KEY_N_SPACED], &form[KEYS], &form[AT_LEAST], &form[LONGEST], &form[SENTENCES], &form[NUMBERS],
+                          &form[FIRST], &form[LAST]) ||
+        !is_valid(form) || !begin_grams(&grams, cut->letters, all_letters(cut), cut->offset, cut->base))
         return NULL;
     for (i = 0; i < cut->count; i++)
         unspaced += cut->lines[i].unspaced;
@@ -331,98 +347,151 @@ KERNEL(cut_sketch)
     sketch = sketch_of(&grams, form[BINS], form[BITS]);
     count = different(&grams);
     /* a fiftieth of letters without spaces: see ``has_unspaced`` */
-    hash_n_grams(&grams, unspaced && 50 * unspaced >= all ? form[KEY_N] : form[KEY_N_SPACED]);
+    hash_n_grams(&grams, unspaced && 50 * unspaced >= grams.length ? form[KEY_N] : form[KEY_N_SPACED]);
     keys = smallest_of(&grams, form[KEYS]);
-    longest = longest_of(cut, form[AT_LEAST], form[LONGEST]);
-    numbers = numbers_of(cut, &grams, form[NUMBERS]);
+    i = find_longest(cut, form[AT_LEAST], form[LONGEST], longest);
+    long_ones = list_of(number_item, longest, i);
+    sentences = sentences_of(longest, i < form[SENTENCES] ? i : form[SENTENCES]);
+    numbers = numbers_of(cut, form[NUMBERS]);
     ends = ends_of(cut, form[FIRST], form[LAST]);
     PyMem_Free(grams.sums);
     if (count < 0)
         Py_CLEAR(ends);
     /* It takes the parts over; one that is missing is an error. */
-    return Py_BuildValue("nNNNNN", count, sketch, keys, longest, numbers, ends);
+    return Py_BuildValue("nNNNNNN", count, sketch, keys, long_ones, sentences, numbers, ends);
 }
 
-#define MOST_STRINGS 64
-#define MOST_LETTERS 32
+#define MOST_WORDS 64
 #define STARTS 1024
-#define LONG 0xFFFFFF /* longer words count as equally long */
+#define LONG 0x7FFFFF /* longer words count as equally long */
 
-/* Strings to look for, with a bit for each. */
+/* The words of a title, a bit for each: which ones are looked for, have spaces around them, and are numbers. */
 typedef struct {
-    Py_UCS4 at[MOST_STRINGS][MOST_LETTERS];
-    Py_ssize_t lengths[MOST_STRINGS];
+    Points at[MOST_WORDS];
     uint64_t starts[STARTS]; /* by their first two characters */
-} Strings;
+    uint64_t unspaced, spaced, digits;
+} Title;
 
-#define START(at) (((at)[0] * 31 + (at)[1]) & (STARTS - 1))
+#define START(one, other) (((one) * 31 + (other)) & (STARTS - 1))
 
-/* A bit for each string that a text holds. */
-static uint64_t look_for(const Strings *strings, const Py_UCS4 *at, Py_ssize_t count)
+/* Reads at most 64 words, of which unspaced ones are looked for up to a length; 0 with an error. */
+static int read_title(Title *title, Table *table, PyObject *list, Py_ssize_t longest)
 {
-    uint64_t found = 0, left;
     Py_ssize_t i, k;
-    for (i = 0; i + 1 < count; i++)
-        for (k = 0, left = strings->starts[START(at + i)]; left; k++, left >>= 1)
-            if (left & 1 && strings->lengths[k] <= count - i &&
-                !memcmp(at + i, strings->at[k], (size_t)strings->lengths[k] * sizeof *at))
-                found |= UINT64_C(1) << k;
+    for (k = 0; k < PyList_Size(list); k++) {
+        PyObject *item = PyList_GetItem(list, k), *is_number;
+        Points *word = &title->at[k];
+        uint64_t bit = UINT64_C(1) << k;
+        Py_ssize_t unspaced = 0;
+        if (!points_of(item, word))
+            return 0;
+        for (i = 0; i < word->count && KNOWS(table, word->at[i]); i++)
+            unspaced += (KIND_OF(table, word->at[i]) & UNSPACED) != 0;
+        if (i < word->count)
+            return 0;
+        if (!unspaced || 50 * unspaced < i) { /* see ``has_unspaced`` */
+            title->spaced |= bit;
+            if (!(is_number = PyObject_CallMethod(item, "isdigit", NULL)))
+                return 0;
+            title->digits |= is_number == Py_True ? bit : 0;
+            Py_DECREF(is_number);
+        }
+        else if (1 < i && i <= longest)
+            title->unspaced |= bit;
+        if (i)
+            title->starts[START(word->at[0], i > 1 ? word->at[1] : 0)] |= bit;
+    }
+    return 1;
+}
+
+/* A bit for each of some words with which a text begins, or which are all of it. */
+static uint64_t look_for(const Title *title, uint64_t words, const Py_UCS4 *at, Py_ssize_t count, int is_all)
+{
+    uint64_t found = 0;
+    Py_ssize_t k;
+    for (k = 0; words; k++, words >>= 1) {
+        Py_ssize_t length = title->at[k].count;
+        if (words & 1 && (length == count || (length < count && !is_all)) &&
+            !memcmp(at, title->at[k].at, (size_t)length * sizeof *at))
+            found |= UINT64_C(1) << k;
+    }
     return found;
 }
 
-/* Cut text, table, words, offset, base, bits of a hash, a flag for words in the text, longest word to look for, number of
- * words. */
-KERNEL(cut_title)
+/* A bit for each word in the letters of a line, or between the spaces of the sentence. */
+static uint64_t look_in(const Title *title, const Cut *cut, Py_ssize_t line)
 {
-    Cut *cut;
-    Table *table;
-    PyObject *list;
-    Strings strings;
-    Grams grams;
-    uint64_t mask, flag, found = 0, words[MOST_STRINGS]; /* upper half: hash; then length, number in the list, is found */
-    Py_ssize_t i, k, longest, most, count = 0;
-    char packed[3 * MOST_STRINGS], *at = packed;
-    if (!PyArg_ParseTuple(args, "O&O&O!KKKKO&O&", as_cut, &cut, as_table, &table, &PyList_Type, &list, &grams.offset,
-                          &grams.base, &mask, &flag, as_size, &longest, as_size, &most) ||
-        !is_so(longest <= MOST_LETTERS && PyList_Size(list) <= MOST_STRINGS, PyExc_ValueError,
-               "a number is out of its range"))
-        return NULL;
-    memset(strings.starts, 0, sizeof strings.starts);
-    for (k = 0; k < PyList_Size(list); k++) {
-        Points word;
-        Py_ssize_t unspaced = 0;
-        if (!points_of(PyList_GetItem(list, k), &word))
-            return NULL;
-        for (i = 0; i < word.count && KNOWS(table, word.at[i]); i++)
-            unspaced += (ENTRY(table, word.at[i]) & UNSPACED) != 0;
-        if (i < word.count || !unspaced || 50 * unspaced < i) { /* see ``has_unspaced`` */
-            release(&word);
-            return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
-        }
-        if (i > 1)
-            words[count++] = (gram_of(word.at, i, grams.offset, grams.base) & mask) << 32 |
-                             (uint64_t)(i < LONG ? i : LONG) << 8 | (uint64_t)k << 1;
-        if (i > 1 && i <= longest) {
-            memcpy(strings.at[k], word.at, (size_t)i * sizeof *word.at);
-            strings.lengths[k] = i;
-            strings.starts[START(word.at)] |= UINT64_C(1) << k;
-        }
-        release(&word);
+    const Py_UCS4 *letters = letters_of(cut, line), *text = cut->text;
+    Py_ssize_t i, end, length = length_of(cut, line), last = cut->lines[line].last;
+    uint64_t words, found = 0;
+    for (i = 0; title->unspaced && i + 1 < length; i++)
+        if ((words = title->starts[START(letters[i], letters[i + 1])] & title->unspaced))
+            found |= look_for(title, words, letters + i, length - i, 0);
+    for (i = title->spaced ? cut->lines[line].first : last; i < last; i = end + 1) {
+        for (end = i; end < last && (cut->kinds[end] & (LETTER | UNSPACED)) == LETTER; end++)
+            ;
+        if (end > i && (words = title->starts[START(text[i], end > i + 1 ? text[i + 1] : 0)] & title->spaced))
+            found |= look_for(title, words, text + i, end - i, 1);
     }
-    for (i = 0; i < cut->count; i++)
-        found |= look_for(&strings, letters_of(cut, i), length_of(cut, i));
-    for (i = 0; i < count; i++)
-        words[i] = (words[i] & ~UINT64_C(0xFF)) | (found >> (words[i] >> 1 & 63) & 1);
+    return found;
+}
+
+/* Packs the words of a title. ``words``: of each its hash, and from bit 8 on what decides between two with one hash. */
+static PyObject *pack_title(uint64_t *words, Py_ssize_t count, uint64_t flag, Py_ssize_t most)
+{
+    char packed[3 * MOST_WORDS], *at = packed;
+    Py_ssize_t i;
     qsort(words, (size_t)count, sizeof *words, compare_words);
     for (i = 0; i < count && most; i++) {
         uint64_t hash = words[i] >> 32 | (words[i] & 1 ? flag : 0);
         if (i + 1 < count && words[i + 1] >> 32 == words[i] >> 32)
-            continue; /* of two words with one hash the longer one counts, then one in the text */
+            continue;
         *at++ = (char)(hash >> 16);
         at = put_half(hash, at);
         most--;
     }
     return PyBytes_FromStringAndSize(packed, at - packed);
+}
+
+/* Cut text, table, words, bits of a hash, a flag for numbers, one for words in the text, longest word
+ * without spaces to look for, number of words. */
+KERNEL(cut_title)
+{
+    Cut *cut;
+    Table *table;
+    PyObject *list, *packed = NULL;
+    Title title;
+    Text texts[MOST_WORDS];
+    uint64_t mask, number, flag, found = 0, words[MOST_WORDS];
+    Py_ssize_t i, k, longest, most, count = 0;
+    if (!PyArg_ParseTuple(args, "O&O&O!KKKO&O&", as_cut, &cut, as_table, &table, &PyList_Type, &list, &mask, &number, &flag,
+                          as_size, &longest, as_size, &most) ||
+        !is_so(PyList_Size(list) <= MOST_WORDS, PyExc_ValueError, "a number is out of its range"))
+        return NULL;
+    memset(&title, 0, sizeof title);
+    if (read_title(&title, table, list, longest) && (!title.spaced || read_texts(list, texts))) {
+        if (title.spaced)
+            hash_each(&cut->key, texts, PyList_Size(list));
+        for (i = 0; i < cut->count; i++)
+            found |= look_in(&title, cut, i);
+        for (k = 0; k < PyList_Size(list); k++) {
+            const Points *word = &title.at[k];
+            uint64_t hash, rank = (uint64_t)k; /* of equal hashes the last one counts, or the longest of the unspaced ones */
+            if (title.spaced >> k & 1)
+                hash = (texts[k].hash & mask) | (title.digits >> k & 1 ? number : 0);
+            else if (word->count > 1) {
+                hash = gram_of(word->at, word->count, cut->offset, cut->base) & mask;
+                rank = LONG + (uint64_t)(word->count < LONG ? word->count : LONG);
+            }
+            else
+                continue;
+            words[count++] = hash << 32 | rank << 8 | (found >> k & 1);
+        }
+        packed = pack_title(words, count, flag, most);
+    }
+    for (k = 0; k < PyList_Size(list); k++)
+        release(&title.at[k]);
+    return packed;
 }
 
 #define MOST_ASKED 256
@@ -436,15 +505,14 @@ KERNEL(cut_lacking)
     Py_ssize_t n, longest, i, k, count;
     uint64_t mask, asked[MOST_ASKED];
     uint8_t maybe[0x1000] = {0}; /* rules out nearly all others */
-    if (!PyArg_ParseTuple(args, "O&O&O&KKKO!", as_cut, &cut, as_size, &n, as_size, &longest, &grams.offset, &grams.base,
-                          &mask, &PyList_Type, &list) ||
+    if (!PyArg_ParseTuple(args, "O&O&O&KO!", as_cut, &cut, as_size, &n, as_size, &longest, &mask, &PyList_Type, &list) ||
         !is_so(1 <= n && n <= longest && PyList_Size(list) <= MOST_ASKED, PyExc_ValueError, "a number is out of its range"))
         return NULL;
     for (count = PyList_Size(list), i = 0; i < count && !PyErr_Occurred(); i++) {
         asked[i] = PyLong_AsUnsignedLongLong(PyList_GetItem(list, i));
         MAY_BE(asked[i]) = 1;
     }
-    if (PyErr_Occurred() || !begin_grams(&grams, cut->letters, all_letters(cut)))
+    if (PyErr_Occurred() || !begin_grams(&grams, cut->letters, all_letters(cut), cut->offset, cut->base))
         return NULL;
     for (; count && n <= longest && n <= grams.length; n++) {
         hash_n_grams(&grams, n);

@@ -2,7 +2,7 @@
 
 /* The n-grams of a text, and what they are hashed with. */
 typedef struct {
-    uint64_t offset, base;
+    uint64_t base;
     uint64_t *sums; /* polynomials of the first 0, 1, 2, … characters */
     uint64_t *at;   /* hashes of n-grams, see ``hash_n_grams`` */
     Py_ssize_t length, count;
@@ -16,14 +16,15 @@ IN_CLONES static void mix_points(uint64_t *to, const Py_UCS4 *at, Py_ssize_t cou
 }
 
 /* Makes the sums, and room for hashes; 0 with an error, else release the sums. */
-static int begin_grams(Grams *grams, const Py_UCS4 *at, Py_ssize_t length)
+static int begin_grams(Grams *grams, const Py_UCS4 *at, Py_ssize_t length, uint64_t offset, uint64_t base)
 {
-    uint64_t base = grams->base, sum = 0, *sums, *mixed;
+    uint64_t sum = 0, *sums, *mixed;
     Py_ssize_t i;
     grams->length = length;
+    grams->base = base;
     if (!(sums = grams->sums = memory_for(length, 2 * sizeof *sums)))
         return 0;
-    mix_points(mixed = grams->at = sums + length + 1, at, length, grams->offset);
+    mix_points(mixed = grams->at = sums + length + 1, at, length, offset);
     sums[0] = mixed[length] = 0;
     for (i = 0; i < length; i += 2) { /* two at once: half the chain. A last one too many spoils mixed[0] */
         sums[i + 1] = sum * base + mixed[i];
@@ -65,7 +66,7 @@ static uint64_t gram_of(const Py_UCS4 *at, Py_ssize_t count, uint64_t offset, ui
  * hashes want one place, they are sorted, and their order is lost. */
 static Py_ssize_t different(const Grams *grams)
 {
-    uint64_t *values = grams->at;
+    uint64_t *values = grams->at, *before = values - 1; /* a sum stands there */
     uint32_t *table; /* one more than the place of a hash, or 0 */
     size_t mask = 1, tries = 0;
     Py_ssize_t i, found = 0, count = grams->count;
@@ -78,12 +79,13 @@ static Py_ssize_t different(const Grams *grams)
     }
     for (i = 0; i < count && tries <= 16 * (size_t)count; i++) {
         size_t place = (size_t)(values[i] >> shift);
-        for (; table[place] && values[table[place] - 1] != values[i]; tries++)
-            place = (place + 1) & mask;
-        if (!table[place]) {
-            table[place] = (uint32_t)i + 1;
-            found++;
+        uint32_t held = table[place];
+        while ((held != 0) & (before[held] != values[i])) { /* rare, so a processor foresees it */
+            held = table[place = (place + 1) & mask];
+            tries++;
         }
+        found += !held;
+        table[place] = held ? held : (uint32_t)i + 1;
     }
     PyMem_Free(table);
     if (i < count) {

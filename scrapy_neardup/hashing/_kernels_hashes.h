@@ -214,25 +214,39 @@ static PyObject *hash_item(const void *texts, Py_ssize_t place)
     return PyLong_FromUnsignedLongLong(((const Text *)texts)[place].hash);
 }
 
+/* Finds the UTF-8 of each str of a list, which may get bytes in place of one with lone surrogates; 0 with an error. */
+static int read_texts(PyObject *list, Text *texts)
+{
+    Py_ssize_t i, size;
+    for (i = 0; i < PyList_Size(list); i++) {
+        PyObject *text = PyList_GetItem(list, i);
+        const char *at = PyUnicode_AsUTF8AndSize(text, &size);
+        if (!at && PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) {
+            PyErr_Clear();
+            if (!(text = PyUnicode_AsEncodedString(text, "utf-8", "replace")) || PyList_SetItem(list, i, text) < 0)
+                return 0;
+            at = PyBytes_AsString(text);
+            size = PyBytes_Size(text);
+        }
+        if (!at)
+            return 0;
+        texts[i].at = (const uint8_t *)at;
+        texts[i].end = texts[i].at + size;
+    }
+    return 1;
+}
+
 KERNEL(hash_texts)
 {
     Key key;
     PyObject *list, *found = NULL;
     Text *texts;
-    Py_ssize_t i, count;
     if (!PyArg_ParseTuple(args, "O&O!", as_key, &key, &PyList_Type, &list) ||
-        !(texts = memory_for(count = PyList_Size(list), sizeof *texts)))
+        !(texts = memory_for(PyList_Size(list), sizeof *texts)))
         return NULL;
-    for (i = 0; i < count; i++) {
-        PyObject *text = PyList_GetItem(list, i);
-        if (!is_so(PyBytes_Check(text), PyExc_TypeError, "bytes are needed"))
-            break;
-        texts[i].at = (const uint8_t *)PyBytes_AsString(text);
-        texts[i].end = texts[i].at + PyBytes_Size(text);
-    }
-    if (i == count) {
-        hash_each(&key, texts, count);
-        found = list_of(hash_item, texts, count);
+    if (read_texts(list, texts)) {
+        hash_each(&key, texts, PyList_Size(list));
+        found = list_of(hash_item, texts, PyList_Size(list));
     }
     PyMem_Free(texts);
     return found;

@@ -1,17 +1,19 @@
 /* Characters: normal spelling and letters. */
 
-/* The entry of a character, 32 bits; text/characters.py makes them. */
+/* The entry of a character, 32 bits; text/characters.py makes them. The highest eight are the kind of a character. */
 #define FOLDED 0x1FFFFF
 #define PLAIN 0x200000
-#define LETTER 0x400000
-#define SPACE 0x800000
-#define MARK 0x1000000
-#define CLOSING 0x2000000
-#define ENDING 0x4000000
-#define UNSPACED 0x8000000
-#define IGNORED 0x10000000
-#define HAN 0x20000000
-#define KATAKANA 0x40000000
+#define IGNORED 0x400000
+#define KATAKANA 0x800000
+#define KIND(entry) ((uint8_t)((entry) >> 24))
+#define LETTER 1
+#define SPACE 2
+#define MARK 4
+#define CLOSING 8
+#define ENDING 16
+#define UNSPACED 32
+#define HAN 64
+#define POINT 128
 #define BLOCKS 0x1100
 #define IN_BLOCK 256
 
@@ -22,6 +24,7 @@ struct Table {
 };
 
 #define ENTRY(table, c) ((table)->blocks[(c) >> 8][(c) & 0xFF])
+#define KIND_OF(table, c) KIND(ENTRY(table, c))
 
 static void forget_table(PyObject *capsule)
 {
@@ -71,21 +74,32 @@ static int knows_all(Table *table, const Points *points)
     return 1;
 }
 
-/* Brings a text into its normal spelling, whose blocks are then there, without invisible characters; 0 if not all of it is
- * plain, or with an error. */
-static int fold(Table *table, Points *points)
+/* Brings a text into its normal spelling, without invisible characters, unless it ``is_normal``. Writes the kind of each
+ * character; 0 if not all of it is plain, or with an error. */
+static int fold(Table *table, Points *points, int is_normal, uint8_t *kinds)
 {
     Py_ssize_t i, count = 0;
-    for (i = 0; i < points->count && KNOWS(table, points->at[i]); i++) {
-        uint32_t entry = ENTRY(table, points->at[i]);
-        Py_UCS4 c = points->at[i] ^ (entry & FOLDED);
-        points->at[count] = c;
-        count += (entry & PLAIN) != 0;
-        if (!(entry & (PLAIN | IGNORED)) || !KNOWS(table, c))
-            break;
+    for (i = 0; i < points->count; i++) {
+        Py_UCS4 c = points->at[i];
+        uint32_t entry;
+        if (!KNOWS(table, c))
+            return 0;
+        entry = ENTRY(table, c);
+        if (!is_normal) {
+            if (entry & IGNORED)
+                continue;
+            if (!(entry & PLAIN))
+                return 0;
+            if (entry & FOLDED) {
+                c ^= entry & FOLDED;
+                if (!KNOWS(table, c))
+                    return 0;
+                entry = ENTRY(table, c);
+            }
+            points->at[count] = c;
+        }
+        kinds[count++] = KIND(entry);
     }
-    if (i < points->count)
-        return 0;
     points->count = count;
     return 1;
 }
@@ -100,11 +114,13 @@ KERNEL(folded)
 {
     Points points;
     Table *table;
+    uint8_t *kinds;
     PyObject *found = NULL;
     if (!PyArg_ParseTuple(args, "O&O&", as_table, &table, as_text, &points))
         return NULL;
-    if (fold(table, &points))
+    if ((kinds = memory_for(points.count, 1)) && fold(table, &points, 0, kinds))
         found = str_of(points.at, points.count);
+    PyMem_Free(kinds);
     release(&points);
     return or_none(found);
 }
@@ -119,7 +135,7 @@ KERNEL(letters)
         return NULL;
     if (knows_all(table, &points)) {
         for (i = 0; i < points.count; i++)
-            if (ENTRY(table, points.at[i]) & LETTER)
+            if (KIND_OF(table, points.at[i]) & LETTER)
                 points.at[count++] = points.at[i];
         found = str_of(points.at, count);
     }

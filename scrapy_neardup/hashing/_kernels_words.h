@@ -223,8 +223,8 @@ static void cut_run(const Lexicon *lexicon, const Py_UCS4 *at, Py_ssize_t count,
 
 static uint32_t kind_of(const Table *table, Py_UCS4 c)
 {
-    uint32_t entry = ENTRY(table, c);
-    return entry & HAN ? HAN : entry & KATAKANA ? KATAKANA : entry & (UNSPACED | LETTER);
+    uint32_t entry = ENTRY(table, c), kind = KIND(entry);
+    return kind & HAN ? HAN : entry & KATAKANA ? KATAKANA : kind & (UNSPACED | LETTER);
 }
 
 /* Finds the words of a text, of Chinese ones with one character only ``singles``; their number, or -1 with an error. The

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, Protocol, cast
 
 #: The version of the module for these files. Another one, left by an editable install, is not used.
-_VERSION = 29
+_VERSION = 30
 
 
 class Kernels(Protocol):
@@ -23,8 +23,8 @@ class Kernels(Protocol):
 
     VERSION: int
 
-    # ``Keyed.every``, of encoded texts.
-    def hash_texts(self, secret: bytes, texts: list[bytes], /) -> list[int]: ...
+    # ``Keyed.every``; it may change the list.
+    def hash_texts(self, secret: bytes, texts: list[str], /) -> list[int]: ...
     # A table of characters, from a function that describes 256 of them (text/characters.py).
     def characters(self, block: Callable[[int], bytes], /) -> Any: ...
     # The normal spelling, or None if it takes more than this table.
@@ -32,7 +32,10 @@ class Kernels(Protocol):
     # ``normalize.letters``.
     def letters(self, known: Any, text: str, /) -> str: ...
     # The sentences of a text, with ``normal`` one in its normal spelling; None if it takes more than this table.
-    def cut_text(self, known: Any, text: str, secret: bytes, normal: bool, /) -> tuple[Any, int, int] | None: ...
+    # ``others``: texts to hash, whose list it may change.
+    def cut_text(
+        self, known: Any, text: str, secret: bytes, offset: int, base: int, normal: bool, others: list[str], /
+    ) -> tuple[Any, int, int, list[int]] | None: ...
     # ``SegmentedText.without``; None if all lines stay.
     def cut_without(self, cut: Any, boilerplate: list[int], /) -> tuple[Any, int, int] | None: ...
     # The normalised sentences, one a line, or only their letters.
@@ -40,15 +43,11 @@ class Kernels(Protocol):
     # ``SegmentedText.line_hashes``, 4 bytes each.
     def cut_hashes(self, cut: Any, least: int, /) -> bytearray: ...
     # The fields of ``TextSketch``; ``form`` is a ``SketchForm``.
-    def cut_sketch(self, cut: Any, offset: int, base: int, form: tuple[int, ...], /) -> tuple[Any, ...]: ...
-    # ``SegmentedText.pack_words``, of at most 64 words; None if a word has spaces around it. ``more``: mask to most.
-    def cut_title(
-        self, cut: Any, known: Any, words: list[str], offset: int, base: int, /, *more: int
-    ) -> bytes | None: ...
+    def cut_sketch(self, cut: Any, form: tuple[int, ...], /) -> tuple[Any, ...]: ...
+    # ``SegmentedText.pack_words``, of at most 64 words; it may change the list. ``form``: from mask to most.
+    def cut_title(self, cut: Any, known: Any, words: list[str], /, *form: int) -> bytes: ...
     # ``SegmentedText.missing_grams``, in any order.
-    def cut_lacking(
-        self, cut: Any, shortest: int, longest: int, offset: int, base: int, mask: int, hashes: list[int], /
-    ) -> list[int]: ...
+    def cut_lacking(self, cut: Any, shortest: int, longest: int, mask: int, hashes: list[int], /) -> list[int]: ...
     # Reads lines of a word, a space and a number, in UTF-8 and ``most`` in all. Numbers of the dictionary say how often
     # words occur; more may follow them. Raises ValueError for any other line.
     def lexicon(self, dictionary: bytes, weights: bytes, most: int, /) -> Any: ...

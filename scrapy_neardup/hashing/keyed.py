@@ -63,7 +63,7 @@ class Keyed:
     def every(self, texts: Collection[str]) -> list[int]:
         """Return 64 bits of each text as Python integers."""
         if compiled.kernels is not None:
-            return compiled.kernels.hash_texts(self.secret, [text.encode("utf-8", "replace") for text in texts])
+            return compiled.kernels.hash_texts(self.secret, list(texts))
         return list(map(self.of, texts))
 
     def place(self, text: str) -> int:

@@ -73,7 +73,7 @@ class CrawlContext:
         self.has_manual_verdicts = store.is_shared or next(store.rows(b"n"), None) is not None
         #: Whether the state keeps a list of dropped pages.
         self.lists_drops = store.is_persistent and policy.keep is not Keep.NOTHING
-        #: The method and all settings that decide, as text to be hashed: see ``rules.drop_mark``.
+        #: The method and all settings that decide, as text to be hashed: see ``rules.drop_marks``.
         self.settings_text = json.dumps((method.recipe(), method.decisions(), *policy.rules().values()), sort_keys=True)
 
 

@@ -289,7 +289,7 @@ def judge_as_copy(context: Context, nearest: SimilarPage, kind: Kind, *, by_hand
     passes = leads or context.policy.passes(verdict)
     pages = (*representative_and_original(store, nearest.leader), nearest.compared)
     copied_from = tuple({one.id: one for one in pages}.values())
-    mark = 0 if passes or by_hand or not page.text else drop_mark(context, likeness)
+    mark = 0 if passes or by_hand or not page.text else drop_marks(context, likeness)[0]
     # The record of a delivered page stays: its text may come back, and other pages may be copies of it.
     if known is not None and not passes and (known.is_delivered or known.original == group):
         verdict = replace(verdict, id=known.id)
@@ -336,11 +336,11 @@ def judge_as_copy(context: Context, nearest: SimilarPage, kind: Kind, *, by_hand
 # Any other text, threshold, method or policy gives another mark, and the page is judged as if it were new.
 
 
-def drop_mark(context: Context, likeness: Likeness | None) -> int:
-    """The mark of a page that is dropped as a copy of this kind; never 0."""
-    hashes, page = context.method.hashes, context.page
-    kind = likeness and likeness.value
-    return hashes.of(f"{hashes.of(page.title)} {hashes.of(page.text)} {kind} {context.crawl.settings_text}") or 1
+def drop_marks(context: Context, *likenesses: Likeness | None) -> list[int]:
+    """The marks of a page that is dropped as a copy of each of these kinds; never 0."""
+    hashes, page, kinds = context.method.hashes, context.page, [one and one.value for one in likenesses]
+    text = f"{hashes.of(page.title)} {hashes.of(page.text)}"
+    return [hashes.of(f"{text} {kind} {context.crawl.settings_text}") or 1 for kind in kinds]
 
 
 def judge_returned_copy(context: Context) -> Ruled | None:
@@ -348,7 +348,9 @@ def judge_returned_copy(context: Context) -> Ruled | None:
     known, store = context.known, context.store
     if known is None or context.person_says_keep or not known.dropped:
         return None
-    kinds = [kind for kind in (None, *Likeness) if drop_mark(context, kind) == known.dropped]
+    likenesses = None, *Likeness
+    marks = zip(likenesses, drop_marks(context, *likenesses), strict=True)
+    kinds = [kind for kind, mark in marks if mark == known.dropped]
     original = representative_of(store, known, except_url=context.page.url) if kinds else None
     if original is None or not original.sketch:
         return None

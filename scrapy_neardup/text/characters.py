@@ -62,8 +62,8 @@ SEVERAL = (("…", "..."), ("℃", "°C"), ("㎡", "m2"), ("ß", "ss"))
 
 # The lowest 21 bits change a plain character to its normal spelling (XOR); 0 means no change. _kernels_texts.h has
 # the same names.
-_PLAIN, _LETTER, _SPACE, _MARK, _CLOSING, _ENDING, _UNSPACED, _IGNORED, _HAN, _KATAKANA = (
-    1 << n for n in range(21, 31)
+_PLAIN, _IGNORED, _KATAKANA, _LETTER, _SPACE, _MARK, _CLOSING, _ENDING, _UNSPACED, _HAN, _POINT = (
+    1 << n for n in range(21, 32)
 )
 #: Ranges in which only combining marks join a character before them: NFKC can take these one by one.
 _ALONE = (
@@ -103,7 +103,7 @@ def _entry(point: int) -> int:
     )
     entry |= _UNSPACED * (UNSPACED_CHARACTER.match(char) is not None) | _HAN * (HAN_CHARACTER.match(char) is not None)
     entry |= _KATAKANA * (_KATAKANA_CHARACTER.match(char) is not None)
-    return entry | _ENDING * (char.isspace() or char in CLOSING + QUOTES)
+    return entry | _POINT * (char == ".") | _ENDING * (char.isspace() or char in CLOSING + QUOTES)
 
 
 def _plain_spelling(char: str) -> int:

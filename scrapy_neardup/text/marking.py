@@ -111,7 +111,14 @@ def shared_sentences(
     ``known``: hashes of that page's sentences. ``hash_lines`` hashes the ``own_letters`` of sentences. Sentences with
     fewer than ``at_least`` letters do not count.
     """
-    long = {one: own for one, own in with_letters(text, simplified=simplified) if len(own) >= at_least}
-    hashes = hash_lines(list(long.values()))
-    found = [one for one, hashed in zip(long, hashes, strict=True) if hashed in known]
-    return tuple(sorted(found, key=lambda one: -len(long[one]))[:limit])
+    different = list(dict.fromkeys(sentences(text)))
+    lines = normalize("\n".join(different), simplified=simplified).split("\n") if different else []
+    found: list[tuple[int, int]] = []
+    for at in sorted(range(len(lines)), key=lambda at: -len(lines[at])):
+        most = len(lines[at])  # its letters are no more, and those of all later lines
+        if most < at_least or (len(found) == limit and all(-own > most for own, _ in found)):
+            break  # mostly soon, as the other page has the longest ones
+        own = letters(lines[at])
+        if len(own) >= at_least and next(iter(hash_lines([own]))) in known:
+            found = sorted([*found, (-len(own), at)])[:limit]
+    return tuple(different[at] for _, at in found)

@@ -97,9 +97,10 @@ class SketchForm(NamedTuple):
     key_shingle: int
     key_shingle_spaced: int
     keys: int
-    #: Fewest letters of a long sentence, and most of these.
+    #: Fewest letters of a long sentence, most hashes of these, and most packed ones.
     min_sentence: int
     longest: int
+    sentences: int
     #: Most numbers.
     numbers: int
     #: Sentences of the beginning, and of the end.
@@ -117,6 +118,8 @@ class TextSketch(NamedTuple):
     keys: list[int]
     #: Hashes of the longest different lines, the longest first; equally long ones in order of characters.
     longest: list[int]
+    #: 32 bits, big-endian, of the hash of each of the first of these, in ascending order.
+    sentences: bytes
     #: Numbers (runs of digits): 16 bits of the sum of all their hashes, and 16 bits of the smallest of these in
     #: ascending order; big-endian. Empty if there are no numbers.
     numbers: bytes
@@ -124,33 +127,36 @@ class TextSketch(NamedTuple):
     ends: bytes
 
 
-def segment(text: str, hashes: Keyed, *, simplified: bool = False) -> SegmentedText:
-    """Normalise a text and split it into sentences.
+def segment(text: str, hashes: Keyed, others: Sequence[str] = (), *, simplified: bool = False) -> SegmentedText:
+    """Normalise a text and split it into sentences. ``others`` are hashed as they are, beside it in little time.
 
     >>> found = segment("船来了，我们走！\\n* * *", Keyed())
     >>> found.sentences, found.lines
     (['船来了,我们走'], ['船来了我们走'])
     """
     if (kernels := compiled.kernels) is not None:
-        known, secret = known_characters(), hashes.secret
-        cut = None if simplified else kernels.cut_text(known, text, secret, False)
-        cut = cut or kernels.cut_text(known, normalize(text, simplified=simplified), secret, True)
+        known, keys = known_characters(), (hashes.secret, *hashes.drawn)
+        cut = None if simplified else kernels.cut_text(known, text, *keys, False, [*others])
+        cut = cut or kernels.cut_text(known, normalize(text, simplified=simplified), *keys, True, [*others])
         assert cut is not None
-        return NativeText(kernels, cut, hashes)
+        return NativeText(kernels, hashes, *cut)
     found = sentences(normalize(text, simplified=simplified))
-    return SegmentedText(found, list(map(letters, found)), hashes)
+    return SegmentedText(found, list(map(letters, found)), hashes, hashes.every(others))
 
 
 class SegmentedText:
     """The normalised sentences of a text that have letters, and a line for each.
 
     ``sentences``: none is empty or holds a line break. ``lines``: one for each sentence, none empty. ``size``: the
-    letters of all lines.
+    letters of all lines. ``others``: hashes of the other texts.
     """
 
-    def __init__(self, sentences: Sequence[str], lines: Sequence[str], hashes: Keyed) -> None:
+    def __init__(
+        self, sentences: Sequence[str], lines: Sequence[str], hashes: Keyed, others: Sequence[int] = ()
+    ) -> None:
         """Take normalised sentences without line breaks, and leave out those with an empty line."""
         self.hashes = hashes
+        self.others = others
         self.sentences = list(compress(sentences, lines))
         self.lines = list(filter(None, lines))
         self.size = sum(map(len, self.lines))
@@ -193,6 +199,7 @@ class SegmentedText:
         key_length = form.key_shingle if has_unspaced(letters) else form.key_shingle_spaced
         hashed = dict(zip(self.lines, self._hashes, strict=True))
         long = sorted((-len(line), line) for line in hashed if len(line) >= form.min_sentence)
+        longest = [hashed[line] for _, line in long[: form.longest]]
         ends = self._halves.astype(">u2").tobytes()
         if len(self.lines) > form.first + form.last:
             ends = ends[: 2 * form.first] + ends[len(ends) - 2 * form.last :]
@@ -200,7 +207,8 @@ class SegmentedText:
             len(distinct(grams)),
             sketch(grams, form.bins, form.bits),
             distinct(shingles(letters, key_length, hashes))[: form.keys].tolist(),
-            [hashed[line] for _, line in long[: form.longest]],
+            longest,
+            distinct(np.array(longest[: form.sentences], np.uint64).astype(np.uint32)).astype(">u4").tobytes(),
             self._numbers(form.numbers),
             ends,
         )
@@ -221,7 +229,7 @@ class SegmentedText:
         countable = [not own or before or after for before, own, after in around]
         return memoryview(array("I", compress(self._halves.tolist(), countable)))
 
-    def pack_words(self, words: list[str], mask: int, flag: int, longest: int, most: int) -> bytes | None:
+    def pack_words(self, words: list[str], *form: int) -> bytes | None:
         """Pack words, see ``TitleWords``; None if this takes the definition there."""
         return None
 
@@ -251,11 +259,12 @@ class SegmentedText:
 class NativeText(SegmentedText):
     """The same inside the compiled module."""
 
-    def __init__(self, kernels: Kernels, cut: tuple[Any, int, int], hashes: Keyed) -> None:
-        """``cut``: as ``cut_text`` returns it."""
-        self._kernels = kernels
-        self._native, self.size, self._body = cut
-        self.hashes = hashes
+    def __init__(
+        self, kernels: Kernels, hashes: Keyed, native: Any, size: int, body: int, others: Sequence[int] = ()
+    ) -> None:
+        """Take what ``cut_text`` returns."""
+        self._kernels, self._native, self._body = kernels, native, body
+        self.hashes, self.size, self.others = hashes, size, others
 
     @cached_property
     def text(self) -> str:
@@ -274,20 +283,19 @@ class NativeText(SegmentedText):
         return self._body or super().body  # 0 if lines were left out
 
     def _make_sketch(self, form: SketchForm) -> TextSketch:
-        return TextSketch(*self._kernels.cut_sketch(self._native, *self.hashes.drawn, form))
+        return TextSketch(*self._kernels.cut_sketch(self._native, form))
 
     def line_hashes(self, least: int = 0) -> memoryview:
         return memoryview(self._kernels.cut_hashes(self._native, least)).cast("I")
 
-    def pack_words(self, words: list[str], mask: int, flag: int, longest: int, most: int) -> bytes | None:
+    def pack_words(self, words: list[str], *form: int) -> bytes | None:
         if len(words) > _MOST_WORDS:
             return None
-        known = known_characters()
-        return self._kernels.cut_title(self._native, known, words, *self.hashes.drawn, mask, flag, longest, most)
+        return self._kernels.cut_title(self._native, known_characters(), [*words], *form)
 
     def missing_grams(self, hashes: list[int], shortest: int, longest: int, mask: int) -> list[int]:
-        return self._kernels.cut_lacking(self._native, shortest, longest, *self.hashes.drawn, mask, hashes)
+        return self._kernels.cut_lacking(self._native, shortest, longest, mask, hashes)
 
     def without(self, boilerplate: Set[int]) -> SegmentedText:
         found = self._kernels.cut_without(self._native, list(boilerplate))
-        return self if found is None else NativeText(self._kernels, found, self.hashes)
+        return self if found is None else NativeText(self._kernels, self.hashes, *found)

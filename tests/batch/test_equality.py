@@ -171,8 +171,8 @@ def test_the_parts_leave_the_records_and_counts_of_one_sequence(case: str, tmp_p
     judge_in_order([name], counts=exact, records=records)
     run = make_run(tmp_path / "run", [name], 20)
     InlineRunner(run).run()
-    pages = {one.id: one for part in run.parts for one in judged_pages(part) if one.record is not None}
-    written = [Record.unpack(id, one.record or b"") for id, one in sorted(pages.items())]
+    pages = {one.record.id: one.record for part in run.parts for one in judged_pages(part) if one.record is not None}
+    written = [record for _, record in sorted(pages.items())]
     assert [(one.url, one.keys, one.sketch) for one in written] == [(one.url, one.keys, one.sketch) for one in records]
     left = {topic: Counter[int]() for topic in (Topic.COUNT, Topic.BITS, Topic.FORM)}
     for part in run.parts:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from scrapy_neardup.batch import spark
+from scrapy_neardup.batch import runners
 from scrapy_neardup.batch.pages import read_stretch
 from scrapy_neardup.batch.rows import numbers
 from scrapy_neardup.batch.runs import BatchRun
@@ -27,15 +27,15 @@ def judge_in_rounds(run: BatchRun, shuffles: int, seed: int) -> list[int]:
     parts, first, judged = run.parts, run.own_parts[0].number, list[int]()
     while not judged or judged[-1]:
         every = pa.record_batch([pa.array(range(len(parts)))], ["id"])
-        rows = pa.Table.from_batches(spark._load(OPTIONS, parts, iter([every])))
+        rows = pa.Table.from_batches(runners._load(OPTIONS, parts, iter([every])))
         rows = rows.take(pa.array(chance.sample(range(len(rows)), len(rows))))
         of = numbers(rows["hash"]) % shuffles
         common, given = OPTIONS.make_method().common, list[pa.RecordBatch]()
         for one in range(shuffles):
             asked = rows.take(pa.array(np.flatnonzero(of == one))).to_batches()
-            given += spark._answer(common, first, iter(asked))
+            given += runners._answer(common, first, iter(asked))
         chance.shuffle(given)
-        judged.append(sum(batch.column(0)[0].as_py() for batch in spark._judge(OPTIONS, parts, iter(given))))
+        judged.append(sum(batch.column(0)[0].as_py() for batch in runners._judge(OPTIONS, parts, iter(given))))
     return judged
 
 

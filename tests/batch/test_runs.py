@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from scrapy_neardup.batch.local import judge_if_new, plan
 from scrapy_neardup.batch.pages import malformed_records
 from scrapy_neardup.batch.results import export_state, write_kept, write_verdicts
 from scrapy_neardup.batch.rows import Topic, make_rows
+from scrapy_neardup.batch.runners import judge_if_new, plan
 from scrapy_neardup.batch.runs import BatchRun
 from scrapy_neardup.deduplicator import Deduplicator
 from scrapy_neardup.errors import NearDupError
@@ -186,9 +186,11 @@ def test_a_crawl_goes_on_with_the_exported_state(tmp_path: Path) -> None:
 
 
 def test_memory_decides_the_sizes() -> None:
-    few, many = plan(600_000_000, 8), plan(16_000_000_000, 8)
+    few, many = (plan(size, 8, on_spark=False) for size in (600_000_000, 16_000_000_000))
     assert few[0] == 1
     assert few[1] < many[1]
     assert many[0] == 8
-    with pytest.raises(NearDupError, match="--memory"):
-        plan(100_000_000, 1)
+    assert 8 * plan(2_000_000_000, 8, on_spark=True)[1] * 7_000 < 2_000_000_000
+    for size, processes, on_spark in (100_000_000, 1, False), (2_000_000_000, 10, True):
+        with pytest.raises(NearDupError, match="--memory"):
+            plan(size, processes, on_spark=on_spark)

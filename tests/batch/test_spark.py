@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.batch.spark import SparkRunner
+from scrapy_neardup.batch.runners import SparkRunner
 from tests.batch import InlineRunner, judge_in_order, make_run, verdicts_of, write_records
 from tests.batch.test_equality import drawn
 

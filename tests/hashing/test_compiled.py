@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(compiled.kernels is None, reason="The compiled m
 
 KEYED = Keyed(bytes(range(32)))
 KNOWN: Any = compiled.kernels and characters.known_characters()
-WHOLE: Any = compiled.kernels and compiled.kernels.cut_text(KNOWN, "渡口。", KEYED.secret, True)
+WHOLE: Any = compiled.kernels and compiled.kernels.cut_text(KNOWN, "渡口。", KEYED.secret, *KEYED.drawn, True, [])
 CUT: Any = WHOLE and WHOLE[0]
 LEXICON: Any = compiled.kernels and compiled.kernels.lexicon("渡口 1\n".encode(), b"", 1)
 #: A table of four buckets, each a block of its own.
@@ -48,9 +48,9 @@ HOSTILE = (
     *("\U0010ffff" * 9_000, "".join(map(chr, range(0x10000))), "1" * 9999 + "a2" * 9999),
 )
 FORMS = (
-    SketchForm(5, 512, 2, 10, 24, 4, 12, 3, 12, 16, 8),
-    SketchForm(1, 64, 8, 1, 1, 128, 0, 255, 255, 1, 0),
-    SketchForm(300, 1024, 1, 90, 2, 1, 2, 1, 0, 0, 1),
+    SketchForm(5, 512, 2, 10, 24, 4, 12, 3, 2, 12, 16, 8),
+    SketchForm(1, 64, 8, 1, 1, 128, 0, 255, 255, 255, 1, 0),
+    SketchForm(300, 1024, 1, 90, 2, 1, 2, 1, 0, 0, 0, 1),
 )
 
 
@@ -90,7 +90,8 @@ def title_words(text: str) -> list[list[str]]:
     letters = normalize(text).replace(" ", "").replace("\n", "")[:99]
     runs = [letters[at : at + 1 + at % 12] for at in range(len(letters))]
     unspaced = [run for run in runs if characters.has_unspaced(run)]
-    return [[], unspaced[:20], unspaced[:20] * 2, runs[:20], (unspaced or ["渡口"]) * 65]
+    spaced = normalize(text).split()[:20]
+    return [[], unspaced[:20], unspaced[:20] * 2, runs[:20], spaced + runs[:20] + spaced, (unspaced or ["渡口"]) * 65]
 
 
 #: Each function with two implementations.
@@ -98,7 +99,7 @@ STAGES: dict[str, Callable[[str], object]] = {
     "normalize": normalize,
     "letters": letters,
     "hashes": lambda text: [KEYED.of(text), OPEN.of(text), KEYED.every([text, text[1:], text[:7]])],
-    "segmented text": lambda text: answers(segment(text, KEYED)),
+    "segmented text": lambda text: [*answers(segment(text, KEYED)), segment(text[1:], KEYED, [text, ""]).others],
     "text of a state without secret": lambda text: cut(segment(text, OPEN)),
     "text without some lines": lambda text: answers(without_some(segment(text, KEYED))),
     "title": lambda text: [
@@ -269,44 +270,39 @@ def test_a_text_does_not_change_while_others_are_made_of_it() -> None:
 # -- wrong arguments --------------------------------------------------------------------------------------------------
 
 FORM = tuple(FORMS[0])
-DRAWN = KEYED.drawn
 #: Arguments that each function takes.
 RIGHT: dict[str, tuple[Any, ...]] = {
-    "hash_texts": (KEYED.secret, [b"text"]),
+    "hash_texts": (KEYED.secret, ["text"]),
     "folded": (KNOWN, "text"),
     "letters": (KNOWN, "text"),
     "lexicon": (b"word 1\n", b"word 1\n", 2),
     "words": (KNOWN, "text", LEXICON, True, 4, True),
-    "cut_text": (KNOWN, "text", KEYED.secret, True),
+    "cut_text": (KNOWN, "text", KEYED.secret, *KEYED.drawn, True, ["text"]),
     "cut_without": (CUT, [1]),
     "cut_strings": (CUT, False),
     "cut_hashes": (CUT, 1),
-    "cut_sketch": (CUT, *DRAWN, FORM),
-    "cut_title": (CUT, KNOWN, ["渡口"], *DRAWN, 0xFFFFFC, 2, 8, 9),
-    "cut_lacking": (CUT, 2, 8, *DRAWN, 1, [1]),
+    "cut_sketch": (CUT, FORM),
+    "cut_title": (CUT, KNOWN, ["渡口", "a"], 0xFFFFFC, 1, 2, 8, 9),
+    "cut_lacking": (CUT, 2, 8, 1, [1]),
     "fingerprint64": (b"bytes",),
     "are_common": (bytes(4), 1, 1, 1, 16, TABLE, 22, TABLE),
     "count_page": (bytes(4), False, 1, 1, 1, TABLE, 1, TABLE),
 }
 #: Of a function, values that are out of bounds, by the place of the argument.
 WRONG: list[tuple[str, dict[int, Any]]] = [
-    *(("hash_texts", {0: bytes(65)}), ("hash_texts", {1: [b"text", "text"]}), ("cut_text", {2: bytes(65)})),
+    *(("hash_texts", {0: bytes(65)}), ("hash_texts", {1: ["text", b"text"]}), ("cut_text", {2: bytes(65)})),
+    ("cut_text", {6: ["text", 1]}),
     *(("lexicon", {2: -1}), ("lexicon", {1: b"word\n"}), ("lexicon", {0: b"word 1\nword one\n"})),
     *(("lexicon", {1: b"word %s" % (500 * b"1")}), ("lexicon", {0: b"%s 1" % (10_000 * b"a")})),
     *(("lexicon", {2: 0}), ("lexicon", {0: b"word 1one\n"}), ("lexicon", {1: b"word 1\n\n"})),
     ("lexicon", {1: b"".join(b"word %d\n" % number for number in range(2**15)), 2: 2**15}),
     *(("words", {2: KNOWN}), ("words", {4: -1}), ("cut_text", {0: CUT}), ("cut_without", {1: ["text"]})),
     *(("cut_strings", {0: KNOWN}), ("cut_hashes", {0: KNOWN}), ("cut_hashes", {1: -1})),
-    *(("cut_sketch", {3: FORM[1:]}), *(("cut_sketch", {3: (*FORM[:n], -1, *FORM[n + 1 :])}) for n in range(11))),
-    *(("cut_sketch", {3: (*FORM[:n], 3, *FORM[n + 1 :])}) for n in (1, 2)),
-    *(("cut_sketch", {3: (*FORM[:n], 9999, *FORM[n + 1 :])}) for n in (1, 2, 5, 7, 8, 9, 10)),
-    *(
-        ("cut_title", {2: ["渡口"] * 65}),
-        ("cut_title", {2: ["渡口", 1]}),
-        ("cut_title", {7: 33}),
-        ("cut_title", {8: -1}),
-    ),
-    *(("cut_lacking", {6: [1] * 257}), ("cut_lacking", {2: 1}), ("cut_lacking", {1: 0, 2: 1})),
+    *(("cut_sketch", {1: FORM[1:]}), *(("cut_sketch", {1: (*FORM[:n], -1, *FORM[n + 1 :])}) for n in range(12))),
+    *(("cut_sketch", {1: (*FORM[:n], 3, *FORM[n + 1 :])}) for n in (1, 2)),
+    *(("cut_sketch", {1: (*FORM[:n], 9999, *FORM[n + 1 :])}) for n in (1, 2, 5, 7, 8, 9, 10, 11)),
+    *(("cut_title", change) for change in ({2: ["渡口"] * 65}, {2: ["渡口", 1]}, {6: -1}, {7: -1})),
+    *(("cut_lacking", {4: [1] * 257}), ("cut_lacking", {2: 1}), ("cut_lacking", {1: 0, 2: 1})),
     *(("count_page", {7: TABLE[:228]}), ("count_page", {0: bytes(3)}), ("are_common", {0: bytes(5)})),
     *(("are_common", {7: TABLE[4:]}), ("are_common", {7: bytearray()}), ("are_common", {6: -1})),
     ("count_page", {5: bytearray(2**17 * 76)}),
@@ -338,7 +334,7 @@ def test_an_error_while_characters_are_described_goes_through(kernels: Kernels) 
 
     for call in (
         lambda: kernels.letters(kernels.characters(fails), "渡口"),
-        lambda: kernels.cut_text(kernels.characters(fails), "渡口", KEYED.secret, False),
+        lambda: kernels.cut_text(kernels.characters(fails), "渡口", KEYED.secret, *KEYED.drawn, False, []),
     ):
         with pytest.raises(MemoryError):
             call()

@@ -116,7 +116,7 @@ def test_invisible_characters_and_marks_change_no_letters() -> None:
 # Long enough lines, and lines as hashes
 
 
-FORM = SketchForm(5, 64, 2, 3, 4, 4, 2, 3, 12, 3, 2)
+FORM = SketchForm(5, 64, 2, 3, 4, 4, 2, 3, 3, 12, 3, 2)
 
 
 def test_lines_of_ten_letters_count_as_prose() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Set
 from functools import lru_cache
 from typing import ClassVar
@@ -12,7 +13,6 @@ from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.reading import CORE_WORDS, TitleWords, Views, read
 from scrapy_neardup.methods.cascade.rules import Bound, PairJudge, score, weights
 from scrapy_neardup.methods.cascade.sketch import (
-    MAX_SENTENCES,
     Article,
     Lines,
     Numbers,
@@ -79,7 +79,7 @@ class Cascade(Method):
             ),
             of_all.minwise,
             # In a short page every word counts.
-            self._all_sentences(found) if of_all.shingles < p.short else of_all.longest[:MAX_SENTENCES],
+            self._all_sentences(found) if of_all.shingles < p.short else of_all.sentences,
             Numbers.encode(core.own, of_core, of_all.shingles),
             title.encode(),
             of_core.ends,
@@ -108,13 +108,14 @@ class Cascade(Method):
             len(found.quotes),
         )
 
-    def _all_sentences(self, found: Views) -> list[int]:
-        """Return all judged sentences; all quoted text counts as one, as equal answers to two messages differ."""
+    def _all_sentences(self, found: Views) -> bytes:
+        """Pack all judged sentences; all quoted text counts as one, as equal answers to two messages differ."""
         quotes = [self.hashes.short(found.quotes)] if found.quotes else []
-        return [*quotes, *found.all.own.line_hashes().tolist()][:255]
+        each = sorted({*[*quotes, *found.all.own.line_hashes().tolist()][:255]})
+        return struct.pack(f">{len(each)}I", *each)
 
     def may_be_alike(self, new: Fingerprint, old: bytes) -> bool:
-        return self._bound.may_be_alike(_unpack_cached(new.sketch, self._minwise), new.whole, old)
+        return self._bound.may_be_alike(self._unpack(new.sketch), new.whole, old)
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         pair = self.judge(new, old, common)
@@ -161,12 +162,12 @@ class Cascade(Method):
 
     def judge(self, new: Fingerprint, old: bytes, common: Set[int]) -> PairJudge:
         """Return the comparison of a new page with a sketch of the state, undecided."""
-        return PairJudge(self.parameters, new, _unpack_cached(new.sketch, self._minwise), self._unpack(old), common)
+        return PairJudge(self.parameters, new, self._unpack(new.sketch), self._unpack(old), common)
 
     def _unpack(self, packed: bytes) -> Sketch:
-        return Sketch.unpack(packed, self._minwise)
+        return _unpack_cached(packed, self._minwise)
 
 
-@lru_cache(maxsize=1)
+@lru_cache(maxsize=4)
 def _unpack_cached(packed: bytes, minwise: int) -> Sketch:
     return Sketch.unpack(packed, minwise)

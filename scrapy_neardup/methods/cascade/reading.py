@@ -81,7 +81,6 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     ``is_own`` finds sentences that many pages of the page's own site share.
     """
     own, quotes = _split_page(page)
-    whole = segment(own, hashes, simplified=p.simplified)
     of_title = title_parts(page.title)
     spelt, title_letters, parts = dict[str, str](), dict[str, str](), dict[str, str]()
     for part in of_title:
@@ -93,7 +92,8 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
         titles += [_TITLE_PART + letters(_normalize(line, p)) for line in page.headline.split("\n") if line]
     title = title_letters.get(longest_part(of_title), "")
     number = url_number(page.address or page.url) if page.site else ""
-    *of_titles, title_hash, site_hash, number_hash = hashes.shorts((*titles, title, page.site, number))
+    whole = segment(own, hashes, (*titles, title, page.site, number), simplified=p.simplified)
+    *of_titles, title_hash, site_hash, number_hash = [one & 0xFFFFFFFF for one in whole.others]
     # Pages read from HTML need every line and headline, to tell template from article.
     counted = _countable(of_titles, whole.line_hashes(0 if page.reader else _MIN_COUNTED))
     common = counted[is_common(counted)]
@@ -206,7 +206,7 @@ class TitleWords:
 
     def encode(self, most: int = MAX_WORDS) -> bytes:
         """Pack the words for a sketch, three bytes each; of more than ``most`` those with the smallest hashes."""
-        packed = self._own.pack_words(self._words, _HASH, IN_TEXT, _LENGTHS[-1], most)
+        packed = self._own.pack_words(self._words, _HASH, NUMBER, IN_TEXT, _LENGTHS[-1], most)
         if packed is None:
             kept = list(self._title.items())[:most]
             packed = b"".join([(hashed | self._mark(word)).to_bytes(3, "big") for hashed, word in kept])

@@ -63,7 +63,9 @@ class PairJudge:
     @property
     def in_form(self) -> bool:
         """Whether they look alike, perhaps on one site, and a title word of one is missing in the other."""
-        return self.may_be_one_site and self.texts.similarity >= FIXED.alike and self.texts.gone > 0
+        if not self.may_be_one_site or self.new.words == self.earlier.words:  # then the features are not needed
+            return False
+        return self.texts.similarity >= FIXED.alike and self.texts.gone > 0
 
     @property
     def same_article(self) -> bool:
@@ -181,10 +183,10 @@ def _are_equal(pair: PairJudge) -> Decision | None:
     """
     if not pair.same_article:
         return None
-    new, earlier, texts = pair.new, pair.earlier, pair.texts
+    new, earlier, short = pair.new, pair.earlier, pair.parameters.short
     have_titles = len(new.words) > 1 and len(earlier.words) > 1
-    may_be_bulletin = texts.length < pair.parameters.short and pair.may_be_one_site and not pair.has_one_number
-    if may_be_bulletin and have_titles and texts.title < FIXED.other_notice:
+    may_be_bulletin = new.shingles < short and pair.may_be_one_site and not pair.has_one_number
+    if may_be_bulletin and have_titles and pair.texts.length < short and pair.texts.title < FIXED.other_notice:
         return Decision(False, "Both texts are short and equal, perhaps of one site, but their titles differ.")
     if not pair.is_equal:
         return None

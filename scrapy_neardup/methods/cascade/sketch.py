@@ -217,21 +217,17 @@ class Sketch:
 def pack_sketch(
     head: tuple[int, int, int, int, int, int],
     minwise: bytes,
-    sentences: Iterable[int],
+    sentences: bytes,
     numbers: bytes,
     words: bytes,
     order: bytes,
     lines: bytes,
     article: bytes,
 ) -> bytes:
-    """Pack a sketch; ``head`` is its first six numbers, and the parts in bytes are packed already.
-
-    Of the hashes of ``sentences`` the lower halves count.
-    """
-    each = sorted({one & 0xFFFFFFFF for one in sentences})
-    head_packed = HEAD.pack(*head, len(each), len(numbers) // 2, len(words) // _WORD_BYTES)
-    packed = struct.pack(f">{len(each)}I", *each)
-    return b"".join((head_packed, minwise, packed, numbers, words, bytes((len(order) // 2,)), order, lines, article))
+    """Pack a sketch; ``head`` is its first six numbers, and the parts in bytes are packed already."""
+    counts = len(sentences) // 4, len(numbers) // 2, len(words) // _WORD_BYTES
+    count = bytes((len(order) // 2,))
+    return b"".join((HEAD.pack(*head, *counts), minwise, sentences, numbers, words, count, order, lines, article))
 
 
 def sketch_form(p: CascadeParameters) -> SketchForm:
@@ -239,5 +235,5 @@ def sketch_form(p: CascadeParameters) -> SketchForm:
     return SketchForm(
         *(p.shingle, p.bins, p.bits),
         *(p.key_shingle, p.key_shingle_spaced, p.shingle_keys),
-        *(p.min_sentence, max(p.sentence_keys, MAX_SENTENCES), MAX_NUMBERS, FIRST, LAST),
+        *(p.min_sentence, max(p.sentence_keys, MAX_SENTENCES), MAX_SENTENCES, MAX_NUMBERS, FIRST, LAST),
     )

@@ -1,7 +1,4 @@
-"""Run the stages on this machine: tables on disk, one process that judges, and others that read.
-
-Parts are judged in their order, so most are judged once. If the pages of a part ask something unforeseen, and an
-earlier part knows an answer, the part is judged again.
+"""Complete a run: on this machine, or on Spark with the same results byte for byte.
 
 The rows of a part hold the digest of its answers. So a run may hold any mixture of old and new files, and a killed run
 goes on where it was.
@@ -11,24 +8,42 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing
+from contextlib import closing, contextmanager
+from functools import partial
 from hashlib import blake2b
 from multiprocessing import get_context, parent_process
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from scrapy_neardup.batch.pages import read_stretch
 from scrapy_neardup.batch.part import PartPages, judge_part
-from scrapy_neardup.batch.rows import Asked, answer_on, distinct, is_among, make_rows, matching, named_ranks, numbers
+from scrapy_neardup.batch.rows import (
+    ASKED,
+    ROWS,
+    Asked,
+    Topic,
+    answer,
+    answer_on,
+    distinct,
+    is_among,
+    make_rows,
+    matching,
+    named_ranks,
+    numbers,
+)
 from scrapy_neardup.batch.runs import ArchivePart, BatchOptions, BatchRun, count_pages
 from scrapy_neardup.errors import NearDupError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 #: How readers start. A fork of this process, which has threads, could wait for ever. So a server is forked, which has
 #: imported all, and reads nothing.
@@ -41,21 +56,28 @@ _PROCESS, _PAGE = 200_000_000, 7_000
 _LEAST_PAGES = 1000
 
 
-def plan(memory: int, processes: int, judges: int = 1) -> tuple[int, int]:
+def plan(memory: int, processes: int, *, on_spark: bool) -> tuple[int, int]:
     """Return how many processes can read within so many bytes, and how many pages a part then has.
 
-    One process more judges, and waits for the readers while they are slower. ``judges``: how many parts are judged at
-    once. Raises NearDupError if the memory is too little.
+    On this machine one process more judges, and waits for the readers while they are slower. On Spark all of them judge
+    at once. Raises NearDupError if the memory is too little.
     """
-    if memory < 3 * _PROCESS:
-        raise NearDupError(f"--memory is too little. Give {3 * _PROCESS // 10**6}MB or more.")
-    readers = max(1, min(processes, memory // _PROCESS - 2))
-    free = memory - readers * _PROCESS
-    return readers, max(_LEAST_PAGES, (free // judges - _PROCESS) // _PAGE)
+    judges = processes if on_spark else 1
+    least = judges * (_PROCESS + _LEAST_PAGES * _PAGE) if on_spark else 3 * _PROCESS
+    if memory < least:
+        cure = f" for {processes} processes. Set fewer NEARDUP_WORKERS, or give" if on_spark else ". Give"
+        raise NearDupError(f"--memory is too little{cure} {-(-least // 10**6)}MB or more.")
+    readers = processes if on_spark else max(1, min(processes, memory // _PROCESS - 2))
+    free = memory if on_spark else memory - readers * _PROCESS
+    return readers, (free // judges - _PROCESS) // _PAGE
 
 
 class LocalRunner:
-    """Completes a run on this machine."""
+    """Completes a run on this machine: one process judges the parts in their order, and others read.
+
+    So most parts are judged once. If the pages of a part ask something unforeseen, and an earlier part knows an answer,
+    the part is judged again.
+    """
 
     def __init__(self, run: BatchRun, readers: int, inform: Callable[[str], None] = lambda text: None) -> None:
         """``readers``: processes that read; this one judges. ``inform`` gets sentences on the progress."""
@@ -136,15 +158,10 @@ def _end_with(judge: Any) -> None:
 
 def judge_after(options: BatchOptions, part: ArchivePart, earlier: Sequence[ArchivePart]) -> None:
     """Judge a part; all earlier ones are judged."""
-    common, pages = options.make_method().common, None
-    if part.rows.exists():  # if nothing has changed, its pages are not read again
-        asked = part.asked()
-        given = _answers(asked, earlier, common)
-    else:
-        pages = PartPages(options, part)
-        asked = pages.asked
-        given = _answers(asked, earlier, common)
-        given = pa.concat_tables([given, _answers(pages.asked_of_forms(given), earlier, common)])
+    common, pages = options.make_method().common, PartPages(options, part)
+    asked = pages.asked
+    given = _answers(asked, earlier, common)
+    given = pa.concat_tables([given, _answers(pages.asked_of_forms(given), earlier, common)])
     while judge_if_new(options, part, given, earlier, pages):
         before, asked = asked, part.asked()
         others = {topic: hashes[~is_among(hashes, before[topic])] for topic, hashes in asked.items()}
@@ -189,3 +206,105 @@ def _answers(asked: Asked, parts: Sequence[ArchivePart], common: int) -> pa.Tabl
         rows.append(make_rows(topic, len(parts), hashes))
         answers.append(answer_on(topic, pa.concat_tables(rows), common, len(parts)))
     return pa.concat_tables(answers)
+
+
+# Spark.
+
+_Batches = Iterator[pa.RecordBatch]
+#: ROWS as Spark describes them.
+_TYPE = "topic tinyint, part int, hash bigint, value bigint, original bigint"
+
+
+class SparkRunner(LocalRunner):
+    """Completes a run in tasks of Spark. The session is the active one, or a new one.
+
+    All executors must reach the folder of the run under the same name. Pages, their texts and their records stay in its
+    files. One task reads or judges one part. Spark shuffles only ROWS: in each round first the questions and results of
+    all parts, by hash, then the answers, by part. Ranks, never ids of Spark, say which page comes first. So partitions,
+    executors and repeated tasks change no result.
+    """
+
+    _session: SparkSession
+
+    def _complete(self) -> None:
+        run = self._run
+        with self._open():
+            reading = run.stretches()
+            if reading:
+                tasks = self._session.sparkContext.parallelize(reading, len(reading))
+                self._inform(f"{tasks.map(partial(read_stretch, run)).sum():,} records read")
+            parts, own = run.parts, run.own_parts
+            rounds, judged = 0, -1
+            while own and judged:
+                rounds, judged = rounds + 1, self._round(parts, own)
+                self._inform(f"round {rounds}: {judged} of {len(own)} parts judged")
+
+    @contextmanager
+    def _open(self) -> Iterator[None]:
+        try:
+            from pyspark.errors import PySparkRuntimeError
+            from pyspark.sql import SparkSession
+        except ImportError:
+            raise NearDupError("Spark needs pyspark. Run: pip install 'scrapy-neardup[spark]'") from None
+        active = SparkSession.getActiveSession()
+        try:
+            self._session = active or SparkSession.builder.appName("scrapy-neardup").getOrCreate()
+        except PySparkRuntimeError as error:
+            raise NearDupError(
+                f"Spark does not start: {error}. It needs Java 17 or 21, on Debian: apt install "
+                "openjdk-17-jre-headless. Or leave out --runner."
+            ) from None
+        context = self._session.sparkContext
+        if (context.master or "").startswith("local") and "PYSPARK_PYTHON" not in os.environ:
+            context.pythonExec = sys.executable  # else the python3 of the PATH, perhaps without this package
+        try:
+            yield
+        finally:
+            if active is None:
+                self._session.stop()
+
+    def _round(self, parts: Sequence[ArchivePart], own: Sequence[ArchivePart]) -> int:
+        from pyspark.sql.functions import col
+
+        options, first = self._run.options, own[0].number
+        rows = self._session.range(0, len(parts), 1, len(parts)).mapInArrow(partial(_load, options, parts), _TYPE)
+        answers = rows.repartition(len(parts), "hash").mapInArrow(
+            partial(_answer, options.make_method().common, first), _TYPE
+        )
+        given = answers.repartitionById(len(own), col("part") - first)
+        judged = given.mapInArrow(partial(_judge, options, parts), "judged boolean").collect()
+        return sum(row.judged for row in judged)
+
+
+def _table(batches: Iterable[pa.RecordBatch]) -> pa.Table:
+    """Return the rows that a task gets as ROWS."""
+    return pa.Table.from_batches([pa.record_batch([*batch.columns], ROWS) for batch in batches], ROWS)
+
+
+def _load(options: BatchOptions, parts: Sequence[ArchivePart], numbers: _Batches) -> _Batches:
+    """Yield the rows of parts; before a part is judged, it only asks."""
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            part = parts[number]
+            yield from make_rows(Topic.PART, number, np.array([number])).to_batches()
+            if part.rows.exists():
+                yield from part.rows_of(*ASKED).to_batches()
+            else:
+                for topic, hashes in PartPages(options, part).asked.items():
+                    yield from make_rows(topic, number, hashes).to_batches()
+
+
+def _answer(common: int, first: int, batches: _Batches) -> _Batches:
+    """Answer the questions about some hashes."""
+    rows = _table(batches)
+    yield from rows.filter((pc.field("topic") == Topic.PART) & (pc.field("part") >= first)).to_batches()
+    yield from answer(rows, common, first).to_batches()
+
+
+def _judge(options: BatchOptions, parts: Sequence[ArchivePart], batches: _Batches) -> _Batches:
+    """Judge parts by the answers; yield for each whether it was judged."""
+    rows = _table(batches)
+    for number in pc.unique(rows["part"]).to_pylist():
+        given = rows.filter((pc.field("part") == number) & (pc.field("topic") != Topic.PART))
+        judged = judge_if_new(options, parts[number], given, parts[:number])
+        yield pa.record_batch([pa.array([judged])], ["judged"])
