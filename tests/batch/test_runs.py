@@ -29,7 +29,7 @@ from scrapy_neardup.state.record import Keep
 from tests.batch import OPTIONS, InlineRunner, Killed, judge_in_order, make_run, verdicts_of, write_records
 from tests.batch.test_equality import drawn
 from tests.build import article_text
-from tests.workers.test_pool import wait_until
+from tests.processes import wait_until
 
 RECORDS = drawn(4, 60)
 
