@@ -210,7 +210,7 @@ def test_pages_of_a_killed_crawl_are_rolled_back_loudly(tmp_path: Path, caplog: 
     path = tmp_path / "seen.db"
     with Deduplicator(path) as dedup:
         dedup.check(**page(1))
-        killed = dedup._store.begin("morning")
+        killed = dedup._store.journal.begin("morning")
         dedup._store.add(reserve(dedup._detector, Page(**page(2))).record, generation=killed)
     assert not caplog.messages
     with Deduplicator(path) as dedup:

@@ -152,7 +152,7 @@ def export_state(run: BatchRun, store: PageStore, keep: Keep) -> int:
     """
     if store.pages:
         raise NearDupError(f"{store.location} already holds {store.pages} pages. Name a new state with --store.")
-    generation = store.begin(f"batch {run.folder}")
+    generation = store.journal.begin(f"batch {run.folder}")
     batches = (batch for part in run.parts for batch in part.batches(("rank",)))
     ranks = np.concatenate([np.zeros(0, np.int64), *(numbers(batch["rank"]) for batch in batches)])
     first = store.new_id()
@@ -169,8 +169,8 @@ def export_state(run: BatchRun, store: PageStore, keep: Keep) -> int:
         if flags & HERE:
             made = Fingerprint((), b"", judged.sentences)
             count_sentences(store, page.url, page.site, made, everywhere=bool(flags & EVERYWHERE))
-    store.seal(generation, store.unsealed(generation))
-    store.end(generation)
+    store.journal.seal(generation, store.journal.unsealed(generation))
+    store.journal.end(generation)
     return store.pages
 
 

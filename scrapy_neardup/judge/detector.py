@@ -54,7 +54,7 @@ class Detector(CrawlContext):
         ``bounds``: how long, and how many pages, the state knows. The crawl forgets the others, a few with each page
         that it judges; ``on_expired`` gets the number of pages that were forgotten.
         """
-        super().__init__(method, store, policy, store.begin(who, job))
+        super().__init__(method, store, policy, store.journal.begin(who, job))
         #: Seconds spent in the method and in the store.
         self.spent = {"method": 0.0, "store": 0.0}
         #: The pages in flight, of all crawls of this process; on a server the server has them.
@@ -194,15 +194,15 @@ class Detector(CrawlContext):
 
     def roll_back(self, id: int) -> None:
         """Roll back a page that was committed."""
-        self.store.roll_back(self.generation, id)
+        self.store.journal.roll_back(self.generation, id)
 
     def seal(self, ids: Iterable[int] | None = None) -> None:
         """The feeds of these pages are stored: keep them permanently; without ids, all unsealed pages of the crawl."""
-        self.store.seal(self.generation, self.store.unsealed(self.generation) if ids is None else ids)
+        self.store.journal.seal(self.generation, self.store.journal.unsealed(self.generation) if ids is None else ids)
 
     def end(self) -> int:
         """End the crawl; returns the number of unsealed pages."""
-        return self.store.end(self.generation)
+        return self.store.journal.end(self.generation)
 
     # Expiry.
 

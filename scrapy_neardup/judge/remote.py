@@ -60,6 +60,7 @@ class RemoteCrawl:
         self.detector = detector
         self.store = detector.store
         self.link = AsyncLink(self.store.kv.link)
+        self.program = self.store.kv.link.program
         if patience is not None:
             loop, self.store.kv.link.patient_thread = asyncio.get_running_loop(), threading.get_ident()
             self.store.kv.link.on_outage = lambda why: loop.call_soon_threadsafe(patience, why)
@@ -132,10 +133,6 @@ class RemoteCrawl:
             self._on_error(error)
 
     # Transactions.
-
-    def program(self) -> Program:
-        """Return an empty program."""
-        return self.store.kv.link.program()
 
     async def transact(
         self,

@@ -187,7 +187,7 @@ class _Merger:
         """Add new pages; then renew known ones, as these may name new ones, and originals first."""
         store = self._store
         if self._found.added:
-            generation = store.begin(f"merge of {self._source.name}")
+            generation = store.journal.begin(f"merge of {self._source.name}")
             for entry in self._watch(self._source.pages()):
                 if store.record(self._here(entry.record.id)) is None:
                     # If its id is taken, it keeps its age; else the next merge would take it for older than itself.
@@ -195,8 +195,8 @@ class _Merger:
                     store.add(placed, self._evidence(entry), generation=generation, seen=entry.seen)
             # Before the seal: a repeated merge counts pages twice rather than never, and in doubt a page passes.
             store.add_counts(self._source.store.counts, in_both=self._found.known + self._found.newer)
-            store.seal(generation, store.unsealed(generation))
-            store.end(generation)
+            store.journal.seal(generation, store.journal.unsealed(generation))
+            store.journal.end(generation)
         for are_copies in (False, True) if self._found.known or self._found.newer else ():
             for entry in self._watch(self._source.pages()):
                 if (entry.record.original != entry.record.id) is are_copies:
@@ -229,15 +229,13 @@ class _Merger:
     def _original(self, id: int) -> int:
         """Return our original for an original of the source.
 
-        If that is a copy here, its own original counts: there are no chains.
+        If that is a copy here, its own original counts, even one that is gone: there are no chains.
         """
         if id in self._copies:
             return self._copies[id].original
         here = self._here(id)
         record = self._store.record(here)
-        if here in self._raised or record is None or self._store.record(record.original) is None:
-            return here
-        return record.original
+        return here if here in self._raised or record is None else record.original
 
     def _place(self, record: Record) -> Record:
         """Return the record with our ids."""

@@ -137,15 +137,12 @@ class Leases:
 
     def _keep_renewing(self) -> None:
         while not self._stop.wait(self.seconds / 4):
-            self._try_to_renew()
-
-    def _try_to_renew(self) -> None:
-        try:
-            self._renew()
-        except StoreError:
-            pass  # who uses the state meets it too
-        except Exception:  # without the thread, others would roll the crawl back
-            logger.exception("A lease on the state at %s could not be renewed. It is tried again.", self._location)
+            try:
+                self._renew()
+            except StoreError:  # noqa: PERF203  # each try takes a way to the server
+                pass  # who uses the state meets it too
+            except Exception:  # without the thread, others would roll the crawl back
+                logger.exception("A lease on the state at %s could not be renewed. It is tried again.", self._location)
 
     def _renew(self) -> None:
         for crawl in self.crawls.copy():

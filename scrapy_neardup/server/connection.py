@@ -88,7 +88,8 @@ class Link:
         """Call ``work`` with a client of redis-py, again if no answer comes. Raises StoreError."""
         for failures in count():
             try:
-                found = work(self._current_client())
+                self.locate()
+                found = work(self._client)
             except (redis.RedisError, OSError) as error:  # noqa: PERF203  # each try takes a way to the server
                 waits = self.patient_thread not in (None, threading.get_ident())
                 time.sleep(self.pause_after(error, failures, waits=waits))
@@ -192,16 +193,11 @@ class Link:
         """Return the error of a request after the end."""
         return StoreError(f"The state at {self._location} is closed.")
 
-    def _current_client(self) -> Any:
-        """Return a client for the node that holds the state now. The one for a former node is closed."""
-        self.locate()
-        with self._lock:
-            return self._client
-
     def locate(self) -> Address | None:
         """Return the address of the node; None if the URL names the server itself. Raises StoreError, Unlocated.
 
-        Asks for the node if it is unknown or in doubt. It also refreshes an old answer, which may stay unanswered.
+        Asks for the node if it is unknown or in doubt. It also refreshes an old answer, which may stay unanswered. The
+        client of a former node is closed.
         """
         with self._lock:
             if self._is_closed:

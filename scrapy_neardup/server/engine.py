@@ -265,15 +265,16 @@ class Redis(Engine):
             if row[:1] == b"g" and layout.last_id(row) in self.leases.crawls:
                 self.leases.end(layout.last_id(row), program)
         for row, value in changes.puts.items():
-            if is_filing(row):
+            letter = row[:1]
+            if letter == b"k" and is_filing(row):
                 program.file(value, row[1:], self.known_pages)
-            elif is_posting(row):  # a copied state
+            elif letter == b"k" and is_posting(row):  # a copied state
                 program.file(row[1:-8], row[-8:], self.known_pages)
             elif page is not None and row == record:
                 program.put_record(page, row, value)
             else:
                 program.put(row, value, self.known_pages)
-            if row[:1] == b"g":
+            if letter == b"g":
                 self.leases.take_new(layout.last_id(row), program)
         for row, value in changes.sights.items():
             program.see(row, value[:8], value[8:])

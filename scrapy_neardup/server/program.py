@@ -79,7 +79,7 @@ class Program:
         """Return the words of the command that runs it, as a tuple. ``prefix`` stands before the name of each key."""
         names, arguments, pack = [DIRECTORY, HIGHEST, COUNTER], list[bytes | int](), _COUNT.pack
         for operation, where, more in (*self._conditions, *self._last, *self._writes, *self._reads):
-            keys = where.names(self.levels) if isinstance(where, OnLevels) else where
+            keys = where.names(self.levels) if type(where) is OnLevels else where
             names += keys
             arguments.append(pack(len(keys)) + operation)
             arguments += more

@@ -57,14 +57,15 @@ def add_to_list(directory: str, urls: Iterable[str]) -> None:
 def prune_list(directory: str, is_known: Callable[[str], bool]) -> tuple[int, list[str]]:
     """Remove known URLs from the list; return how many are left, and the first few. An empty list goes.
 
-    The page of an escaped URL may come again under either form. Raises NearDupError.
+    Only what is left is held in memory. The page of an escaped URL may come again under either form. Raises
+    NearDupError.
     """
     path = Path(directory, LIST)
     if not path.is_file():
         return 0, []
-    lines = path.read_text("utf-8", "surrogatepass").split("\n")
-    urls = dict.fromkeys(filter(None, map(str.strip, lines)))
-    left = [url for url in urls if not any(map(is_known, {url, unquote(url)}))]
+    with path.open(encoding="utf-8", errors="surrogatepass", newline="\n") as lines:
+        urls = filter(None, map(str.strip, lines))
+        left = list(dict.fromkeys(url for url in urls if not any(map(is_known, {url, unquote(url)}))))
     if left:
         with replace_file(path) as draft:
             draft.write_text("".join(f"{url}\n" for url in left), "utf-8", "surrogatepass")
@@ -161,7 +162,7 @@ class Journal:
 
     def roll_back(self, generation: int, id: int) -> None:
         """Roll one page back, sealed or not. The record that an unsealed one replaced comes back."""
-        self._roll_back_all([layout.journal_key(generation, id)], sync=None)
+        self._kv.run(lambda: self._roll_back_all([layout.journal_key(generation, id)], sync=None))
 
     def _roll_back_all(self, journal_keys: Iterable[bytes], *, sync: bool | None = True) -> None:
         """Roll pages back in one batch. ``sync``: as for ``PageRows.apply``."""

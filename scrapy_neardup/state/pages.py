@@ -244,28 +244,6 @@ class PageStore(PageRows):
         self.apply(changes, sync=True, added=-gone)
         return gone
 
-    # Crawls and their unsealed pages: see ``Journal``.
-
-    def begin(self, who: str, job: str = "") -> int:
-        """Begin a crawl, and return its generation. ``who``, ``job``: see ``Journal.begin``."""
-        return self.journal.begin(who, job)
-
-    def seal(self, generation: int, ids: Iterable[int]) -> None:
-        """Make pages permanent. They are on disk when this returns."""
-        self.journal.seal(generation, ids)
-
-    def roll_back(self, generation: int, id: int) -> None:
-        """Roll one page back, sealed or not. The record that an unsealed one replaced comes back."""
-        self.kv.run(lambda: self.journal.roll_back(generation, id))
-
-    def unsealed(self, generation: int) -> Iterator[int]:
-        """Yield the unsealed pages of a crawl."""
-        return self.journal.unsealed(generation)
-
-    def end(self, generation: int) -> int:
-        """End a crawl if all its pages are sealed; return how many are not."""
-        return self.journal.end(generation)
-
     def expire(self, bounds: Bounds) -> int:
         """Remove a few pages that exceed the bounds; return how many. Call it for each page."""
         return self.kv.run(lambda: self._expiry.expire(bounds, self.journal.is_unsealed))

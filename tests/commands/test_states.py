@@ -80,7 +80,7 @@ def test_an_export_holds_sealed_pages_only(state: str, at_work: PageStore, tmp_p
     copies = tmp_path / "morning", tmp_path / "evening"
     said = invoke("export", "--store", state, "-o", copies[0]).out
     assert said == f"{copies[0]}: 8 pages; 1 unsealed, left out\n"
-    at_work.seal(*_crawl(at_work))
+    at_work.journal.seal(*_crawl(at_work))
     assert "9 pages" in (said := invoke("export", "--store", state, "-o", copies[1]).out)
     assert "left out" not in said
     found = [set(read_records(state_url("sqlite", copy))) for copy in copies]
@@ -91,7 +91,7 @@ def _crawl(store: PageStore) -> tuple[int, list[int]]:
     """Its generation, and its unsealed pages."""
     (key, _) = next(store.rows(b"g"))
     generation = int.from_bytes(key[1:], "big")
-    return generation, list(store.unsealed(generation))
+    return generation, list(store.journal.unsealed(generation))
 
 
 def test_commands_that_only_read_need_no_lock(

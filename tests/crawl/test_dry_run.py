@@ -134,7 +134,7 @@ def test_a_state_of_another_crawl_is_taken_as_it_is(store: str, tmp_path: Path, 
     run([article(1)], NEARDUP_STORE=store)
     with_another = open_store(store, state_recipe(make_method("cascade", {}), None))
     try:
-        generation = with_another.begin("another")
+        generation = with_another.journal.begin("another")
         id = with_another.new_id()
         with_another.add(Record(id, "http://a.example/", id, 1.0, (1, 2, 3), b""), generation=generation)
         before = files(tmp_path / "here")
@@ -145,7 +145,7 @@ def test_a_state_of_another_crawl_is_taken_as_it_is(store: str, tmp_path: Path, 
         assert (found["neardup/duplicate"], found["neardup/unique"], found["neardup/state/pages"]) == (1, 1, 2)
         assert found.get("neardup/taken_back", 0) == 0
         assert "a snapshot with 2 pages, which another crawl is using" in caplog.text
-        assert list(with_another.unsealed(generation)) == [id]
+        assert list(with_another.journal.unsealed(generation)) == [id]
     finally:
         close_store(with_another)
 
@@ -155,7 +155,7 @@ def test_what_a_killed_crawl_left_is_out_as_in_a_crawl_and_the_list_of_a_job_is_
 ) -> None:
     run([article(1), article(2)], NEARDUP_STORE=store)
     kept = open_store(store, None)
-    generation = kept.begin("killed", str(tmp_path))
+    generation = kept.journal.begin("killed", str(tmp_path))
     first, second = kept.records()
     kept.add(Record(kept.new_id(), "http://a.example/", first.id, 1.0), generation=generation)
     newer = Record(kept.new_id(), second.url, second.id, 1.0, (), b"other")

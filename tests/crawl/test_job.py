@@ -60,7 +60,7 @@ Rows = SortedRows[bytes]
 def leave_pages(rows: Rows, job: Path | str, *urls: str) -> None:
     """As a crawl that was killed."""
     store = lasting_state(rows)
-    crawl = store.begin("killed", str(job))
+    crawl = store.journal.begin("killed", str(job))
     for one in urls:
         id = store.new_id()
         store.add(Record(id, one, id), generation=crawl)

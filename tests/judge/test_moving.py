@@ -51,7 +51,7 @@ async def all_come_through(crawlers: tuple[Crawler, ...], names: list[str], paus
 def ended(crawlers: tuple[Crawler, ...]) -> None:
     for crawler in crawlers:
         store, generation = crawler.store, crawler.crawl.detector.generation
-        store.seal(generation, list(store.unsealed(generation)))
+        store.journal.seal(generation, list(store.journal.unsealed(generation)))
         assert crawler.crawl.detector.end() == 0
     assert check(crawlers[0].store).sound
     assert nobody_is_on_the_way(crawlers[0].store)

@@ -274,7 +274,7 @@ async def test_an_outcome_follows_the_commit_that_was_started_before(
         await ours.crawl.finish()
         assert ours.errors == []
         assert [record.url for record in ours.store.records()] == [page("kept").url]
-        assert list(ours.store.unsealed(ours.crawl.detector.generation)) == []
+        assert list(ours.store.journal.unsealed(ours.crawl.detector.generation)) == []
 
 
 async def test_a_crawl_that_was_rolled_back_judges_no_pages(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:

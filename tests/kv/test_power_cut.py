@@ -32,11 +32,11 @@ from tests.build import record as page
 from tests.kv.damages import RECIPE
 
 store = open_at(STORES[sys.argv[1]], sys.argv[2], RECIPE)
-generation = store.begin("a crawl")
+generation = store.journal.begin("a crawl")
 for n in range(10**9):
     store.add(page(n), generation=0 if n % 3 else generation)
     if n % 150 == 0:
-        store.seal(generation, [page(m).id for m in range(max(0, n - 149), n + 1) if not m % 3])
+        store.journal.seal(generation, [page(m).id for m in range(max(0, n - 149), n + 1) if not m % 3])
         print("sealed", n, time.time(), flush=True)
     else:
         print("added", n, time.time(), flush=True)

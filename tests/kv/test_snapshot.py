@@ -85,7 +85,8 @@ def left_open(url: str, tmp_path: Path) -> str:
     code = (
         "import os, sys; from scrapy_neardup.state.opening import open_store; from tests.kv.test_snapshot import put;"
         f"store = open_store({url!r}, {{}}); one = put(store, 'http://a.example/1', 5);"
-        "crawl = store.begin('morning'); put(store, 'http://a.example/1', 6, generation=crawl, replaces=one.id);"
+        "crawl = store.journal.begin('morning');"
+        "put(store, 'http://a.example/1', 6, generation=crawl, replaces=one.id);"
         "put(store, 'http://a.example/2', generation=crawl); sys.stdout.flush(); os._exit(9)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT)
@@ -96,7 +97,7 @@ def left_open(url: str, tmp_path: Path) -> str:
 def test_it_sees_what_was_written_until_now_while_another_is_at_work(url: str) -> None:
     with at_work(url) as store:
         put(store, "http://a.example/1", 5, 6)
-        crawl = store.begin("morning")
+        crawl = store.journal.begin("morning")
         second = put(store, "http://a.example/2", 6, generation=crawl)
         before = time.time()
         with seen(url) as look:
@@ -111,7 +112,7 @@ def test_it_sees_what_was_written_until_now_while_another_is_at_work(url: str) -
             assert tally_problems(look) == []
         with seen(url) as look:
             assert look.pages == 3
-        store.seal(crawl, [second.id])
+        store.journal.seal(crawl, [second.id])
         with seen(url) as look:
             assert look.pending().pages == 0
             assert not look.is_pending(second.id)

@@ -115,13 +115,13 @@ def test_a_seal_waits_for_the_disk_and_a_commit_each_second(tmp_path: Path, monk
 
             assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
             assert db.execute("PRAGMA synchronous").fetchone() == (1,)
-            generation = store.begin("a crawl")
+            generation = store.journal.begin("a crawl")
             db.set_trace_callback(told)
             store.add(page(number))
             clock[0] += records.SYNC_EVERY
             store.add(page(number + 1))
             store.add(page(number + 2), generation=generation)
-            store.seal(generation, [page(number + 2).id])
+            store.journal.seal(generation, [page(number + 2).id])
             store.touch(page(number))
             db.set_trace_callback(None)
             assert commits == ["NORMAL", "FULL", "NORMAL", "FULL", "NORMAL"]

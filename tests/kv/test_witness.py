@@ -252,12 +252,12 @@ def test_only_a_power_cut_may_lose_what_was_not_synced(
     spot: Spot, ending: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(spot.open()) as store:
-        generation = store.begin("a crawl")
+        generation = store.journal.begin("a crawl")
         fill(store, 1, 11)
         before = spot.copied("before")
         store.add(page(11), generation=generation)  # less than a second later: it is not synced
         if ending == "power cut after a seal":
-            store.seal(generation, [page(11).id])
+            store.journal.seal(generation, [page(11).id])
         shutil.copyfile(spot.witness, before.witness)  # it reached the disk, what it speaks of did not
     if ending != "kill":
         in_another_boot(monkeypatch)
@@ -277,7 +277,7 @@ def test_a_state_may_be_ahead_of_its_witness(spot: Spot, later: str, monkeypatch
     old = spot.witness.read_bytes()
     fill(store, 11, 21)
     if later == "synced":
-        store.seal(store.begin("a crawl"), [page(1).id])
+        store.journal.seal(store.journal.begin("a crawl"), [page(1).id])
         left = spot.copied("left")
         store.close()
     else:

@@ -20,7 +20,7 @@ from scrapy_neardup.state.record import Record
 def main() -> None:
     store = open_store(sys.argv[1], {})
     draw = random.Random(7)
-    generation = store.begin("writer")
+    generation = store.journal.begin("writer")
     urls: list[str] = []
     steps = 0
     while not select.select([sys.stdin], [], [], 0)[0]:
@@ -30,17 +30,17 @@ def main() -> None:
             sys.stdout.write("at work\n")
             sys.stdout.flush()
         if steps % 1000 == 0:
-            store.seal(generation, list(store.unsealed(generation))[:800])
-    store.end(generation)
+            store.journal.seal(generation, list(store.journal.unsealed(generation))[:800])
+    store.journal.end(generation)
     close_store(store)
 
 
 def step(store: PageStore, generation: int, draw: random.Random, urls: list[str]) -> None:
     kind = draw.random()
     if kind < 0.05:
-        last = next(store.unsealed(generation), 0)
+        last = next(store.journal.unsealed(generation), 0)
         if last:
-            store.roll_back(generation, last)
+            store.journal.roll_back(generation, last)
         return
     known = store.find(draw.choice(urls)) if urls and kind < 0.2 else None
     url = known.url if known else f"http://{draw.randrange(50)}.example/{draw.getrandbits(60)}"

@@ -215,7 +215,7 @@ def test_pages_of_a_crawl_that_was_killed_are_left_out_as_when_the_state_is_open
 ) -> None:
     source = copy(kind)
     store = open_at(FILE_ENGINES[kind], str(source), RECIPE)
-    generation = store.begin("evening")
+    generation = store.journal.begin("evening")
     new = Record(store.new_id(), "https://evening.example/", 1, keys=(5,))
     store.add(Record(new.id, new.url, new.id, keys=(5,)), generation=generation)
     updated = store.new_id()

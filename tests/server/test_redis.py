@@ -84,7 +84,7 @@ def stops(store: RedisStore) -> None:
 
 def test_what_another_crawler_is_at_work_on_is_not_rolled_back(opening: Open) -> None:
     one = opening()
-    crawl = one.begin("one")
+    crawl = one.journal.begin("one")
     page = put(one, URL, 5, generation=crawl)
     time.sleep(3 * one.leases.seconds)  # it is renewed
     other = opening()
@@ -92,16 +92,16 @@ def test_what_another_crawler_is_at_work_on_is_not_rolled_back(opening: Open) ->
     assert other.is_held
     assert other.find(URL) == page
     assert (other.pending().pages, other.pending().crawls, other.is_pending(page.id)) == (1, ("one",), True)
-    one.seal(crawl, [page.id])
-    assert one.end(crawl) == 0
+    one.journal.seal(crawl, [page.id])
+    assert one.journal.end(crawl) == 0
     assert not opening().is_held
 
 
 def test_what_a_crawler_that_is_no_more_had_not_sealed_is_rolled_back_once_its_lease_has_ended(opening: Open) -> None:
     one = opening()
-    crawl = one.begin("one")
+    crawl = one.journal.begin("one")
     sealed, lost = put(one, URL, generation=crawl), put(one, f"{URL}?lost", 5, generation=crawl)
-    one.seal(crawl, [sealed.id])
+    one.journal.seal(crawl, [sealed.id])
     stops(one)
     assert opening().rolled_back == UnsealedPages(0, ())
     time.sleep(1.5 * one.leases.seconds)
@@ -111,9 +111,9 @@ def test_what_a_crawler_that_is_no_more_had_not_sealed_is_rolled_back_once_its_l
     assert other.postings(5, 9) == []
     assert opening().rolled_back == UnsealedPages(0, ())
     for write in (
-        lambda: one.seal(crawl, [lost.id]),
+        lambda: one.journal.seal(crawl, [lost.id]),
         lambda: put(one, f"{URL}?late", generation=crawl),
-        lambda: one.roll_back(crawl, lost.id),
+        lambda: one.journal.roll_back(crawl, lost.id),
     ):
         with pytest.raises(StoreError, match="others rolled back"):
             write()
@@ -122,15 +122,15 @@ def test_what_a_crawler_that_is_no_more_had_not_sealed_is_rolled_back_once_its_l
 
 def test_a_crawler_whose_lease_has_ended_goes_on_if_nobody_took_it(opening: Open) -> None:
     one = opening()
-    crawl = one.begin("one")
+    crawl = one.journal.begin("one")
     page = put(one, URL, generation=crawl)
     stops(one)
     time.sleep(1.5 * one.leases.seconds)
-    one.seal(crawl, [page.id])
+    one.journal.seal(crawl, [page.id])
     later = put(one, f"{URL}?later", generation=crawl)
     assert opening().rolled_back == UnsealedPages(0, ())
-    one.seal(crawl, [later.id])
-    assert one.end(crawl) == 0
+    one.journal.seal(crawl, [later.id])
+    assert one.journal.end(crawl) == 0
 
 
 @pytest.mark.parametrize("is_killed", [True, False])
@@ -138,7 +138,7 @@ def test_a_roll_back_that_is_killed_or_fails_is_ended_by_another(
     opening: Open, monkeypatch: pytest.MonkeyPatch, is_killed: bool
 ) -> None:
     one = opening()
-    crawl = one.begin("one")
+    crawl = one.journal.begin("one")
     for number in range(3):
         put(one, f"{URL}?{number}", generation=crawl)
     killed = one
@@ -164,7 +164,7 @@ def test_a_roll_back_that_is_killed_or_fails_is_ended_by_another(
     if is_killed:
         time.sleep(1.5 * one.leases.seconds)
     with pytest.raises(StoreError, match="others rolled back"):  # or it would seal what is left, and think it all
-        killed.seal(crawl, [record.id for record in killed.records()])
+        killed.journal.seal(crawl, [record.id for record in killed.records()])
     assert opening().rolled_back == UnsealedPages(1, ("one",))
     assert not client_of(killed).exists(killed.kv.link.prefix + GIVEN_UP)
 
@@ -172,13 +172,13 @@ def test_a_roll_back_that_is_killed_or_fails_is_ended_by_another(
 @pytest.mark.parametrize("bounds", [Bounds(max_pages=1), Bounds(ttl=0.01)])
 def test_upkeep_forgets_no_page_that_another_crawler_has_not_sealed(opening: Open, bounds: Bounds) -> None:
     one = opening()
-    crawl = one.begin("one")
+    crawl = one.journal.begin("one")
     pages = [put(one, f"{URL}?{number}", generation=crawl) for number in range(3)]
     other = opening()
     time.sleep(1.1)  # when a page was last seen is known by the second
     assert sum(other.expire(bounds) for _ in range(9)) == 0
     assert list(one.records()) == pages
-    one.seal(crawl, [page.id for page in pages])
+    one.journal.seal(crawl, [page.id for page in pages])
     assert sum(opening().expire(bounds) for _ in range(9)) > 0
 
 
@@ -204,7 +204,7 @@ def test_pages_whose_removal_was_overtaken_are_looked_at_again(opening: Open, mo
 
 def test_a_state_that_is_refused_was_not_touched_though_a_crawl_in_it_is_no_more(opening: Open) -> None:
     one = opening()
-    crawl = one.begin("one")
+    crawl = one.journal.begin("one")
     program = one.kv.link.program()
     program.register(pending_page(Record(one.new_id(), URL, 7, 1.0, (5,), b"sketch"), crawl, one.url_key(URL)))
     one.kv.link.run(program)
@@ -222,7 +222,7 @@ def test_a_lease_is_renewed_again_after_an_error_that_nobody_foresaw(
     opening: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = opening()
-    crawl = store.begin("one")
+    crawl = store.journal.begin("one")
     run, errors = store.kv.link.run, [RuntimeError("odd"), StoreError("gone")]
 
     def fails(program: Program) -> Any:
@@ -278,6 +278,19 @@ def test_who_sees_a_url_meanwhile_overtakes_no_write_that_depends_on_its_page(op
         assert store.kv.link.run(program) == found
 
 
+def test_no_record_is_written_if_a_condition_fails_though_it_was_named_later(opening: Open) -> None:
+    store = opening()
+    page = pending_page(
+        Record(store.new_id(), URL, 7, 1.0, (5,), b"sketch"), store.journal.begin("one"), store.url_key(URL)
+    )
+    row, programs = layout.record_key(layout.unpack_id(page.id)), [store.kv.link.program() for _ in range(2)]
+    programs[0].register(page)
+    programs[1].put_record(page, row, page.packed)
+    programs[1].expect(layout.meta_key("missing"), b"value")
+    assert [store.kv.link.run(program)[0] for program in programs] == [1, 0]
+    assert (store.kv.fetch(row), store.pages) == (None, 0)
+
+
 def test_crawlers_that_write_at_once_leave_what_holds_together(opening: Open) -> None:
     """Each replaces the versions of the others at the same few URLs, and some are rolled back."""
     opening()
@@ -286,13 +299,13 @@ def test_crawlers_that_write_at_once_leave_what_holds_together(opening: Open) ->
     def work(number: int) -> None:
         try:
             store = opening()
-            crawl = store.begin(f"crawl {number}")
+            crawl = store.journal.begin(f"crawl {number}")
             for turn in range(40 * STEPS):
                 page = store.kv.run(partial(replace_newest, store, turn, crawl))
                 if turn % 3 == 0:
-                    store.roll_back(crawl, page.id)
+                    store.journal.roll_back(crawl, page.id)
                 elif turn % 3 == 1:
-                    store.seal(crawl, [page.id])
+                    store.journal.seal(crawl, [page.id])
         except BaseException as error:
             errors.append(error)
 
@@ -312,26 +325,26 @@ def test_crawlers_that_write_at_once_leave_what_holds_together(opening: Open) ->
 
 def test_versions_of_a_dead_crawl_leave_a_later_one_of_another_crawl_in_their_place(opening: Open) -> None:
     one, dead = opening(), opening()
-    first, crawl, gone = put(one), one.begin("one"), dead.begin("dead")
+    first, crawl, gone = put(one), one.journal.begin("one"), dead.journal.begin("dead")
     second = put(dead, generation=gone, replaces=first.id)
     third = put(dead, generation=gone, replaces=second.id)
     last = put(one, generation=crawl, replaces=third.id)
     stops(dead)
     time.sleep(1.5 * one.leases.seconds)
     assert opening().rolled_back == UnsealedPages(2, ("dead",))
-    one.roll_back(crawl, last.id)
+    one.journal.roll_back(crawl, last.id)
     assert (one.find(URL), list(one.records())) == (first, [first])
 
 
 def test_a_sealed_version_removes_unsealed_ones_of_another_crawl_and_what_they_replace(opening: Open) -> None:
     one, other = opening(), opening()
-    first, crawls = put(one), [store.begin("x") for store in (one, other)]
+    first, crawls = put(one), [store.journal.begin("x") for store in (one, other)]
     second = put(one, generation=crawls[0], replaces=first.id)
     third = put(other, generation=crawls[1], replaces=second.id)
-    other.seal(crawls[1], [third.id])
-    one.roll_back(crawls[0], second.id)
+    other.journal.seal(crawls[1], [third.id])
+    one.journal.roll_back(crawls[0], second.id)
     assert list(one.records()) == [third]
-    assert [one.end(crawls[0]), other.end(crawls[1])] == [0, 0]
+    assert [one.journal.end(crawls[0]), other.journal.end(crawls[1])] == [0, 0]
 
 
 def test_pages_that_were_filed_when_there_were_fewer_are_found(opening: Open, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -518,13 +531,13 @@ def test_a_copy_leaves_out_pages_that_a_crawl_adds_meanwhile(
     page, read = put(one), RedisStore.records
 
     def records(store: RedisStore) -> Iterator[Record]:
-        crawl = one.begin("one")
+        crawl = one.journal.begin("one")
         added = put(one, f"{URL}?new", generation=crawl)
         for record in list(read(store)):
             if record == added and ends == "sealed":
-                one.seal(crawl, [added.id])
+                one.journal.seal(crawl, [added.id])
             elif record == added and ends == "rolled back":
-                one.roll_back(crawl, added.id)
+                one.journal.roll_back(crawl, added.id)
             yield record
 
     monkeypatch.setattr(RedisStore, "records", records)

@@ -276,7 +276,7 @@ def test_urls_too_long_to_be_kept_whole_are_pages_of_their_own(store: PageStore)
             assert len(back.url) > 16_000
             assert store.find(one.url) == store.find(back.url) == back
             assert store.last_seen(one.url) > 0
-            store.roll_back(0, one.id)
+            store.journal.roll_back(0, one.id)
         assert store.postings(4, 10) == []
 
 
@@ -286,12 +286,12 @@ def test_two_urls_with_one_hash_are_two_pages(store: PageStore, monkeypatch: pyt
     assert store.find("https://b.example/") == second
     assert store.find("https://a.example/") is None
     assert store.record(first.id) == first
-    store.roll_back(0, first.id)
+    store.journal.roll_back(0, first.id)
     assert store.find("https://b.example/") == store.record(second.id) == second
-    generation = store.begin("crawl")
+    generation = store.journal.begin("crawl")
     later = put(store, "https://b.example/", generation=generation, replaces=second.id)
     other = put(store, "https://c.example/")
-    store.roll_back(generation, later.id)
+    store.journal.roll_back(generation, later.id)
     assert store.find("https://c.example/") == other
 
 
@@ -301,7 +301,7 @@ def test_two_urls_with_one_hash_are_two_pages(store: PageStore, monkeypatch: pyt
 def test_an_earlier_version_that_came_through_later_is_rolled_back_in_one_batch_with_the_other(lasting: Place) -> None:
     store = lasting.open()
     known = put(store, URL, 1)
-    generation, early, late = store.begin("killed crawl"), make(store, URL, 2), make(store, URL, 3)
+    generation, early, late = store.journal.begin("killed crawl"), make(store, URL, 2), make(store, URL, 3)
     store.add(late, generation=generation, replaces=known.id)
     store.add(early, generation=generation, replaces=late.id)
     store = lasting.reopen(store)
@@ -374,7 +374,7 @@ def test_after_a_kill_the_counts_of_the_last_five_thousand_pages_are_there(on_di
 )
 def test_damaged_counts_are_refused_and_the_state_stays(lasting: Place, key: bytes, packed: bytes, told: str) -> None:
     store = lasting.open()
-    put(store, URL, 1, generation=store.begin("killed crawl"))
+    put(store, URL, 1, generation=store.journal.begin("killed crawl"))
     note(store, 16)
     counted = places(store)
     store.kv.write(Changes({key: packed}), sync=True)
@@ -432,9 +432,9 @@ def test_another_recipe_and_data_without_one_are_refused_and_the_state_stays_as_
 USES: tuple[Callable[[PageStore, Record], object], ...] = (
     lambda store, page: store.find(page.url),
     lambda store, page: store.postings(1, 9),
-    lambda store, page: store.begin("late"),
+    lambda store, page: store.journal.begin("late"),
     lambda store, page: store.add(page),
-    lambda store, page: store.seal(1, [page.id]),
+    lambda store, page: store.journal.seal(1, [page.id]),
 )
 
 

@@ -102,7 +102,7 @@ def test_evidence_is_found_by_the_page_and_goes_with_it(store: PageStore) -> Non
     kept, lost = put(store, "kept", told), put(store, "lost", told)
     assert store.evidence(kept.id) == told
     assert store.evidence(put(store, "silent").id) is None
-    store.roll_back(0, lost.id)
+    store.journal.roll_back(0, lost.id)
     assert store.evidence(lost.id) is None
     assert store.evidence(kept.id) == told
     record = put(store, "a")

@@ -79,7 +79,7 @@ def test_what_was_not_seen_for_longest_goes_in_time_and_nothing_goes_too_early(
     """Pages come, are seen again, sealed late, rolled back by another opening, and forgotten."""
     draw = random.Random(seed)
     store = clock.govern(lasting.open())
-    generation = store.begin("crawl")
+    generation = store.journal.begin("crawl")
     seen: dict[int, float] = {}
     unsealed: dict[int, int] = {}
     for number in range(100 if store.is_shared else 500):
@@ -98,11 +98,11 @@ def test_what_was_not_seen_for_longest_goes_in_time_and_nothing_goes_too_early(
             store.touch(record)
             seen[again] = clock.now
         elif kind < 0.98:
-            store.seal(generation, unsealed.values())
+            store.journal.seal(generation, unsealed.values())
             unsealed.clear()
         else:
             store = clock.govern(lasting.reopen(store))
-            generation = store.begin("crawl")
+            generation = store.journal.begin("crawl")
             seen = {one: when for one, when in seen.items() if one not in unsealed}
             unsealed.clear()
         store.expire(bounds)
@@ -113,12 +113,12 @@ def test_what_was_not_seen_for_longest_goes_in_time_and_nothing_goes_too_early(
             assert gone not in unsealed
             assert is_overdue or (bounds.exceeded(len(seen)) and seen[gone] <= oldest + 60)
         seen = {one: seen[one] for one in left}
-    store.seal(generation, unsealed.values())
+    store.journal.seal(generation, unsealed.values())
     steps(store, bounds, 200)
     assert not bounds.exceeded(store.pages)
     assert all(seen[one] >= clock.now - (bounds.ttl or clock.now) for one in known(store))
     assert known(store)
-    store.end(generation)
+    store.journal.end(generation)
     assert check(store).sound
 
 
@@ -139,11 +139,11 @@ def test_the_sight_of_a_copy_is_one_of_the_pages_by_which_it_is_one(store: PageS
     clock.now += 20 * HOUR
     steps(store, DAY)
     assert known(store) == [1, 13]
-    generation = store.begin("crawl")
+    generation = store.journal.begin("crawl")
     later = put(store, 1, generation=generation, replaces=original.id)
     store.add(Record(store.new_id(), url(2), original.id), copied_from=(original,))
     assert store.find(url(1)) == later, "a copy says nothing of a later version of its original"
-    store.roll_back(generation, later.id)
+    store.journal.roll_back(generation, later.id)
     assert store.find(url(1)) == original
 
 
@@ -151,7 +151,7 @@ def test_the_sight_of_a_copy_is_one_of_the_pages_by_which_it_is_one(store: PageS
 def test_what_is_free_later_than_what_came_after_goes_first(lasting: Place, clock: Clock, many: int) -> None:
     """Also after the state was closed: pages that were not sealed, and one that has got its place back."""
     store = clock.govern(lasting.open())
-    generation = store.begin("crawl")
+    generation = store.journal.begin("crawl")
     sealed_late = [put(store, number, generation=generation).id for number in range(4)]
     rolled_back = put(store, 4)
     later = put(store, 4, generation=generation, replaces=rolled_back.id)
@@ -161,8 +161,8 @@ def test_what_is_free_later_than_what_came_after_goes_first(lasting: Place, cloc
     for _ in range(many):
         store.expire(Bounds(max_pages=store.pages - 1))
     clock.now += HOUR
-    store.roll_back(generation, later.id)
-    store.seal(generation, sealed_late)
+    store.journal.roll_back(generation, later.id)
+    store.journal.seal(generation, sealed_late)
     store = clock.govern(lasting.reopen(store))
     before = known(store)
     for gone in range(1, 4):
@@ -198,14 +198,14 @@ def test_a_page_that_arrives_late_expires_with_those_that_came_before_it(store: 
 
 def test_a_page_that_waits_twice_goes_once(store: PageStore, clock: Clock) -> None:
     """On a server as a page of today, elsewhere as one that was sealed twice."""
-    generation, first = store.begin("crawl"), put(store, 0)
+    generation, first = store.journal.begin("crawl"), put(store, 0)
     clock.now += 48 * HOUR
     assert steps(store, DAY) == 1
     page = put(store, 1)
     clock.now += 20 * HOUR
     store.touch(page)
     steps(store, Bounds(max_pages=0), 1)
-    store.seal(generation, [page.id, first.id])
+    store.journal.seal(generation, [page.id, first.id])
     clock.now += 48 * HOUR
     assert steps(store, DAY) == 1
     assert known(store) == []

@@ -23,7 +23,7 @@ def disk() -> Disk:
 
 def test_of_a_long_sealing_that_fails_whole_batches_are_sealed_and_the_rest_can_be_sealed_again(disk: Disk) -> None:
     store, batch = disk.open(), journal.Journal.batch
-    generation = store.begin("crawl")
+    generation = store.journal.begin("crawl")
     old, new = ([store.new_id() for _ in range(3 * batch)] for _ in range(2))
     for before, after in zip(old, new, strict=True):
         store.add(page(before, str(before)))
@@ -31,15 +31,15 @@ def test_of_a_long_sealing_that_fails_whole_batches_are_sealed_and_the_rest_can_
     assert store.pages == records(store) == 6 * batch
     disk.fail_at(2)
     with pytest.raises(StoreError):
-        store.seal(generation, new)
+        store.journal.seal(generation, new)
     assert store.pages == records(store) == 5 * batch
-    assert store.end(generation) == 2 * batch
+    assert store.journal.end(generation) == 2 * batch
     for before, after in zip(old, new, strict=True):
         unsealed = store.kv.get(layout.journal_key(generation, after)) is not None
         assert (store.record(before) is not None) == unsealed
-    store.seal(generation, new)
+    store.journal.seal(generation, new)
     assert store.pages == records(store) == 3 * batch
-    assert store.end(generation) == 0
+    assert store.journal.end(generation) == 0
 
 
 def test_counts_whose_periodic_write_fails_are_written_with_the_next(
@@ -80,7 +80,7 @@ def _left_unsealed(disk: Disk) -> None:
     store = disk.open()
     store.add(page(1, "a"))
     store.add(page(2, "b"))
-    generation = store.begin("a crawl whose feed was not stored")
+    generation = store.journal.begin("a crawl whose feed was not stored")
     version = 1
     for id in range(10, 10 + journal.Journal.batch + 50):
         if id % 50:

@@ -78,7 +78,7 @@ class Steps(RuleBasedStateMachine):
 
     def begin(self) -> int:
         who = f"crawl {next(self.names)}"
-        generation = self.do(self.store.begin, who)
+        generation = self.do(self.store.journal.begin, who)
         self.model.crawls[generation] = who
         return generation
 
@@ -109,7 +109,7 @@ class Steps(RuleBasedStateMachine):
         ids = [id for at, id in enumerate(mine) if not of or of[at % len(of)] > 0]
         if unknown:
             ids = [1, *ids, *ids[:1]]
-        self.do(self.store.seal, generation, ids)
+        self.do(self.store.journal.seal, generation, ids)
         self.model.seal(generation, ids)
 
     @rule(crawl=st.integers(0, 1), which=st.integers(0, 5))
@@ -119,7 +119,7 @@ class Steps(RuleBasedStateMachine):
         theirs = {id for id, (of_which, _) in self.model.unsealed.items() if of_which != generation}
         mine = sorted({*self.model.pages, *self.model.unsealed} - theirs, reverse=True)
         id = mine[which] if which < len(mine) else 1
-        self.do(self.store.roll_back, generation, id)
+        self.do(self.store.journal.roll_back, generation, id)
         self.model.roll_back(id)
 
     @rule(url=st.sampled_from(URLS))
@@ -153,7 +153,7 @@ class Steps(RuleBasedStateMachine):
     def end_and_begin(self, crawl: int) -> None:
         generation = self.generations[crawl]
         left = len(self.model.unsealed_of(generation))
-        assert self.do(self.store.end, generation) == left
+        assert self.do(self.store.journal.end, generation) == left
         if not left:
             del self.model.crawls[generation]
         self.generations[crawl] = self.begin()
@@ -334,11 +334,11 @@ def test_a_killed_state_opens_after_a_version_over_an_unsealed_one_was_rolled_ba
     store = open_at(STORES[scheme], str(tmp_path / "here" / "state"), RECIPE)
     first = store.new_id()
     store.add(Record(first, URLS[0], first))
-    crawl, second = store.begin("crawl"), store.new_id()
+    crawl, second = store.journal.begin("crawl"), store.new_id()
     store.add(Record(second, URLS[0], second), generation=crawl, replaces=first)
     third = store.new_id()
     store.add(Record(third, URLS[0], third), replaces=second)
-    store.roll_back(crawl, third)
+    store.journal.roll_back(crawl, third)
     copy_as_killed(tmp_path / "here", tmp_path / "killed")
     store.close()
     with closing(open_at(STORES[scheme], str(tmp_path / "killed" / "state"), RECIPE)) as opened:
