@@ -18,13 +18,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import lxml.html
 from lxml import etree
 
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.blocks import LINKED, Block, Section, find_blocks, is_hidden
+from scrapy_neardup.page.blocks import INLINE, LINKED, Block, Section, is_hidden
 from scrapy_neardup.text.normalize import letters
 from scrapy_neardup.text.quotes import find_quotes
 
@@ -199,7 +199,7 @@ def _match_lines(blocks: list[Block], main_text: str) -> tuple[list[LineRole], l
         return LineRole.LINKS if block.is_link else LineRole.PROSE
 
     hidden = [(text, line) for text, line in main if len(line) >= _LEAST_HIDDEN and line not in shown]
-    return [role(block) for block in blocks], [text for text, line in hidden if not is_visible(line)]
+    return [role(block) for block in blocks], [" ".join(text.split()) for text, line in hidden if not is_visible(line)]
 
 
 def _search_in(text: str, *, otherwise: bool) -> Callable[[str], bool]:
@@ -294,13 +294,22 @@ def _remove_siblings(element: lxml.html.HtmlElement) -> None:
         element = parent
 
 
-def main_text(root: lxml.html.HtmlElement | None, blocks: list[Block], sections: list[Section]) -> str:
-    """Reduce a tree to its article and return the main text.
+def main_text(
+    root: lxml.html.HtmlElement | None,
+    blocks: list[Block],
+    sections: list[Section],
+    menu_links: list[lxml.html.HtmlElement],
+) -> str:
+    """Reduce a tree to its article and return the main text. The arguments after the tree are of ``find_sections``.
 
     Empty if there is none or trafilatura fails. The caller then takes the visible prose.
     """
     if root is None:
         return ""
+    for link in menu_links:
+        if not len(link):  # a link around an element may be longer than the line
+            link.tag = _REMOVED
+    etree.strip_elements(root, _REMOVED, with_tail=False)
     is_article = isolate_article(root, blocks, sections)
     try:
         return trafilatura_text(root, is_article=is_article)
@@ -311,7 +320,7 @@ def main_text(root: lxml.html.HtmlElement | None, blocks: list[Block], sections:
 
 
 def trafilatura_text(root: lxml.html.HtmlElement, *, is_article: bool) -> str:
-    """Return the main text of a tree without readers' comments. The tree stays unchanged.
+    """Return the lines of the main text of a tree without readers' comments. The tree stays unchanged.
 
     Run it in one thread only: two at once crash the process. It sometimes returns menus, which ``read_blocks`` rejects.
     """
@@ -319,15 +328,27 @@ def trafilatura_text(root: lxml.html.HtmlElement, *, is_article: bool) -> str:
     from trafilatura.settings import Document
 
     document = trafilatura.bare_extraction(root, options=_options(is_article))
-    if not isinstance(document, Document):
-        return ""
-    # Its own conversion to text takes three times as long, and joins the cells of a row.
-    body = cast(lxml.html.HtmlElement, document.body)
-    for heading in body.iter("head"):
-        heading.tag = "h2"
-    for code in body.iterchildren("code"):
-        code.tag = "pre"
-    return "\n".join(block.text for block in find_blocks(body))
+    parts: list[str] = []
+    if isinstance(document, Document):
+        # Its own conversion to text takes three times as long, and joins the cells of a row.
+        _add_lines(parts, document.body, is_code=False)
+    return "".join(parts).strip()
+
+
+def _add_lines(parts: list[str], element: etree._Element, *, is_code: bool) -> None:
+    """Add the text of an element of trafilatura. Line ends are kept in code that is no part of a line."""
+    parent = element.getparent()
+    is_code = is_code or (element.tag == "code" and parent is not None and parent.tag == "body")
+    end = "\n" if is_code or element.tag not in INLINE else ""
+    parts += (end, _one_line(element.text, is_code))
+    for child in element:
+        _add_lines(parts, child, is_code=is_code)
+        parts.append(_one_line(child.tail, is_code))
+    parts.append(end)
+
+
+def _one_line(text: str | None, is_code: bool) -> str:
+    return "" if text is None else text if is_code else text.replace("\n", " ")
 
 
 @cache

@@ -37,7 +37,7 @@ def parse(html: str) -> lxml.html.HtmlElement:
 def isolate(html: str) -> tuple[bool, str]:
     root = parse(html)
     simplify(root)
-    is_article = isolate_article(root, *find_sections(root))
+    is_article = isolate_article(root, *find_sections(root)[:2])
     return is_article, " ".join("".join(root.itertext()).split())
 
 
@@ -104,17 +104,28 @@ def test_what_may_be_the_article_stays(html: str, kept: str) -> None:
 def test_the_main_text_is_the_article_and_its_tree_stays() -> None:
     root = parse(f"<head><title>Ferry</title>{DATA}</head><body><ul>{TEASERS}</ul>{DATA}<div>{STORY}</div>")
     simplify(root)
-    assert isolate_article(root, *find_sections(root))
+    assert isolate_article(root, *find_sections(root)[:2])
     assert len(root.findall(".//script")) == 2
     lines = read(f"<body><ul>{TEASERS}</ul><article><h1>The ferry</h1>{STORY}</article><p>Fares").split("\n")
     assert lines[-1].startswith("On day 7")
     assert not any("market" in line for line in lines)
-    assert main_text(None, [], []) == ""
+    assert main_text(None, [], [], []) == ""
     root = parse(f"<body><ul>{TEASERS}</ul><article>{STORY}</article>")
     before = etree.tostring(root)
     for is_article in (False, True):
         assert trafilatura_text(root, is_article=is_article)
     assert etree.tostring(root) == before
+
+
+def test_the_links_of_a_menu_in_one_line_are_no_main_text() -> None:
+    names = ("All boats", "All fares", "The markets", "River maps")
+    links = [f"<a href=/{name}>{name}</a>" for name in names]
+    for line, is_kept in [(links, False), (links[1:], True), (["On Sunday, see", *links], True)]:
+        text = read(f"<body><article><h1>The ferry</h1><p>{' | '.join(line)}</p>{STORY}</article>")
+        assert ("The markets" in text, "On day 7" in text) == (is_kept, True)
+    root = parse("".join(f"<a href=/{day}>x<p>The baker had no flour.</p></a>" for day in range(9)))
+    main_text(root, *find_sections(root))
+    assert "".join(root.itertext()).count("flour") == 9, "a link may hold more than the line"
 
 
 @pytest.mark.parametrize(("error", "expected"), [(ValueError, ""), (RecursionError, ""), (MemoryError, None)])
@@ -149,7 +160,7 @@ def test_the_time_grows_with_the_size(make: Callable[[int], str]) -> None:
         root = parse(make(count))
         begun = process_time()
         simplify(root)
-        isolate_article(root, *find_sections(root))
+        isolate_article(root, *find_sections(root)[:2])
         return process_time() - begun
 
     seconds(100)
