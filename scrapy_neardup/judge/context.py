@@ -164,11 +164,6 @@ class Context:
             return None
         return self.match(SimilarPage(NOT_COMPARED if known.former else self.known_comparison, known, known))
 
-    @property
-    def kind_of_update(self) -> Kind:
-        """The verdict on a new version that passes."""
-        return Kind.MINOR_UPDATE if self.is_minor_update else Kind.UPDATED
-
     # Earlier pages.
 
     @cached_property

@@ -75,7 +75,10 @@ def _preferred_kind(context: Context, nearest: SimilarPage) -> Kind | None:
                 return None
         if isinstance(policy, str) and not _holds_nearly_all(context, one, comparison):
             return None
-    return Kind.UNIQUE if policy == LONGEST and _is_much_longer_stranger(context, first) else Kind.BETTER
+    ours, theirs = _lengths(context, first) if policy == LONGEST else (0, 0)
+    if ours > _MUCH_LONGER * theirs and not _is_same_publisher(context.page.url, first.url):
+        return Kind.UNIQUE  # of another publisher and so much longer that both stay
+    return Kind.BETTER
 
 
 # Which of two copies is better.
@@ -95,12 +98,6 @@ def is_better(context: Context, leader: Record, first: Record) -> bool:
     if policy == CANONICAL:
         return _is_canonical(context, leader, first)
     return _rank(page.url, policy) < _rank(leader.url, policy)
-
-
-def _is_much_longer_stranger(context: Context, first: Record) -> bool:
-    """Whether a page of another publisher is so much longer than the first page that both stay."""
-    ours, theirs = _lengths(context, first)
-    return ours > _MUCH_LONGER * theirs and not _is_same_publisher(context.page.url, first.url)
 
 
 def _is_canonical(context: Context, leader: Record, first: Record) -> bool:

@@ -194,8 +194,8 @@ def pass_as_original(context: Context) -> Ruled:
     is_copy = nearest is not None and nearest.comparison.is_copy(context.policy.also_copies)
     by_hand = is_copy and context.person_says_keep
     if previous is not None:
-        group = id if context.is_minor_update else 0
-        verdict = context.verdict(context.kind_of_update, id, previous, group=group, by_hand=by_hand)
+        kind, group = (Kind.MINOR_UPDATE, id) if context.is_minor_update else (Kind.UPDATED, 0)
+        verdict = context.verdict(kind, id, previous, group=group, by_hand=by_hand)
     elif nearest is not None:
         likeness = None if is_copy else nearest.comparison.likeness
         verdict = context.verdict(Kind.UNIQUE, id, context.match(nearest), likeness=likeness, by_hand=by_hand)
@@ -312,7 +312,8 @@ def judge_as_copy(context: Context, nearest: SimilarPage, kind: Kind, *, by_hand
         body=page.body if passes else 0,
     )
     if kind is Kind.UPDATED:
-        verdict = context.verdict(context.kind_of_update, record.id, context.previous or match, group=group)
+        kind = Kind.MINOR_UPDATE if context.is_minor_update else kind
+        verdict = context.verdict(kind, record.id, context.previous or match, group=group)
     else:
         verdict = replace(verdict, kind=kind, id=record.id, group=group if leads else 0)
     if passes:

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_neardup.text.marking import Mark, Part, mark_sentences, own_letters, sentence_letters, truncate
+from scrapy_neardup.text.marking import (
+    Mark,
+    Part,
+    mark_sentences,
+    own_letters,
+    sentence_letters,
+    shared_sentences,
+    truncate,
+)
 from scrapy_neardup.text.sentences import sentences
 
 CHINESE = "渡口开航了。“船是空的！”船长说；\n渡口开航了。"
@@ -61,3 +69,18 @@ def test_a_marked_text_is_cut_at_the_limit() -> None:
     for limit, expected in [(0, ""), (4, "The "), (5, "The [[b]]"), (7, "The [[bea]]"), (99, "The [[bear]]!")]:
         parts = [Part("The "), Part("bear", Mark.SHARED), Part("!")]
         assert bracketed(truncate(parts, limit)) == expected
+
+
+SENTENCES = ["甲", "乙", "甲乙", "乙甲", "甲,", "乙,,", ",,,甲", "①丙", "ﬃ", "㍿", "甲乙丙"]
+
+
+@given(st.lists(st.sampled_from(SENTENCES), max_size=9, unique=True), st.integers(0, 511), st.integers(0, 3))
+def test_shared_sentences_are_the_longest_and_of_equally_long_ones_the_first(
+    lines: list[str], mask: int, at_least: int
+) -> None:
+    own = {one: own_letters(one) for one in sentences("\n".join(lines))}
+    known = {hash(letters) for at, letters in enumerate(own.values()) if mask >> at & 1}
+    shared = [one for one, letters in own.items() if hash(letters) in known and len(letters) >= at_least]
+    for limit in range(4):
+        found = shared_sentences("\n".join(lines), lambda some: map(hash, some), known, at_least, limit)
+        assert list(found) == sorted(shared, key=lambda one: -len(own[one]))[:limit]
