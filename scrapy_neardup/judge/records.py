@@ -65,7 +65,7 @@ class _SharedJudge:
     """Judges pages on a state that other crawlers share, in the loop that runs when it is made.
 
     The pages take the way of a crawl's pages, so two copies that come at once see each other. That way is asynchronous,
-    and callers are not, or have a loop of their own. So the loop runs in another thread, while a caller waits.
+    and callers are not, or run a loop themselves. So this loop runs in another thread, while a caller waits.
     """
 
     def __init__(self, detector: Detector, wait: float, sealed: bool) -> None:
