@@ -128,11 +128,10 @@ class Delivery:
         ticket = end_ticket()
         if ticket is None:
             return
-        items = ticket.visit.items
-        items.is_lost |= how == "failed" and not ticket.is_used  # in an earlier pipeline
+        ticket.visit.is_lost |= how == "failed" and not ticket.is_used  # in an earlier pipeline
         if ticket.page is not None and not self._is_closed:
             self.end(ticket.page, how, feeds)
-        items.end_item()
+        ticket.visit.end_item()
 
     def end(self, page: JudgedPage, how: End, feeds: Set[Awaited] = frozenset()) -> None:
         """Note how an item of a page ended, and which feeds wrote it.
@@ -143,12 +142,11 @@ class Delivery:
         page.in_pipelines -= 1
         page.is_scraped |= how == "scraped"
         page.is_failed |= how == "failed"
-        items = page.response_items
-        if items is not None:
-            page.is_failed |= items.is_lost
-            if not items.is_last:  # more items of the response may share the page
-                items.on_done = self._mark_done
-                feeds = feeds | {items}
+        if (visit := page.visit) is not None:
+            page.is_failed |= visit.is_lost
+            if not visit.is_last:  # more items of the response may share the page
+                visit.on_done = self._mark_done
+                feeds = feeds | {visit}
         page.awaited = page.awaited | feeds
         try:
             self._settle(page)
@@ -234,7 +232,7 @@ class Delivery:
 
         Scrapy sends ``feed_slot_closed`` whether storing worked or not, so this wraps the storage itself.
         """
-        feed, storage = Awaited(name_of(slot)), slot.storage
+        feed, storage = Awaited(name=name_of(slot)), slot.storage
         open_file, store_file = storage.open, storage.store
 
         def open_and_mend(spider: Spider) -> Any:

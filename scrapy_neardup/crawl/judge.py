@@ -13,7 +13,7 @@ from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.site_watch import SiteWatch
 from scrapy_neardup.crawl.visits import JudgedPage, Visit, fields_of
-from scrapy_neardup.errors import AnyReason, NoWorker, PageError, StoreError
+from scrapy_neardup.errors import REASONS, AnyReason, NoWorker, PageError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation, Ruled, Ruling
 from scrapy_neardup.model import ROW, Kind, Page, Verdict
@@ -38,12 +38,6 @@ PATIENCE = 0.5
 _START_AFTER = 3.0
 #: Makes the page of an item, or the draft of a page that is still to be read.
 Make = Callable[[], "Page | UnreadPage"]
-
-#: Cures for pages that pass unjudged, where the reason does not say enough.
-_CURES = {
-    "too_large": ": it exceeds NEARDUP_MAX_HTML, NEARDUP_MAX_TEXT, 100,000 tags or the memory limit",
-    "too_slow": ": reading it takes longer than NEARDUP_MAX_SECONDS",
-}
 
 
 class Judge:
@@ -94,7 +88,7 @@ class Judge:
             return await self._judge(url, prepare)
         if names.part(fields):
             page = await self._judge_once(visit, url, partial(row_page, fields, url))
-        elif visit.items.are_several and not names.url(fields):
+        elif visit.has_several and not names.url(fields):
             url = row_name(fields, served.url, self._detector.is_enough)
             page = await self._judge(url, partial(row_page, fields, url))
         else:
@@ -135,7 +129,7 @@ class Judge:
             page = visit.pages.get(url)
             if page is None or page.is_lost:
                 visit.pages[url] = page = await self._judge(url, make)
-                page.response_items = visit.items
+                page.visit = visit
             return page
 
     async def _judge(self, url: str, make: Make) -> JudgedPage:
@@ -154,9 +148,9 @@ class Judge:
 
     def _warn_of_unjudged(self, verdict: Verdict) -> None:
         reason = verdict.reason
-        if verdict.kind is not Kind.UNJUDGED or reason == ROW:
+        if not reason or reason == ROW:
             return
-        is_first = self._notes.warn_once(reason, "%s passes%s.", verdict.sentence(), _CURES.get(reason, ""))
+        is_first = self._notes.warn_once(reason, "%s passes. %s", verdict.sentence(), REASONS[reason])
         if not is_first and reason in LIMIT_REASONS:  # each URL, because somebody may have made it on purpose
             logger.info("%s passes.", verdict.sentence())
 

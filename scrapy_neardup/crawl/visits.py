@@ -35,7 +35,7 @@ _LEAST = 10_000
 _PAUSE = 0.01
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(eq=False, slots=True, kw_only=True)
 class Awaited:
     """A page waits for this until it is sealed: a file of a feed, or all items of its response.
 
@@ -48,21 +48,37 @@ class Awaited:
 
 
 @dataclass(eq=False, slots=True)
-class ResponseItems(Awaited):
-    """Counts the items of one response. A page that they share is not sealed before all of them have ended.
+class Visit(Awaited):
+    """One response, or none, and its items. A page that they share is not sealed before all of them have ended.
 
-    Otherwise the first item would seal the page, and a kill would lose the others for good. ``is_lost``: the callback
-    failed, so there might have been more, or an earlier pipeline lost one. ``is_complete``: the callback yields no more
-    items. ``on_done`` is called when all items have ended.
+    Otherwise the first item would seal the page, and a kill would lose the others for good.
+
+    ``opted_out``: by the request. ``pages``: those that items share, by URL; ``locks``: one for each, while it is
+    judged. ``urls``: of items; all are known before the first item without one is judged, unless there are very many.
+    ``unnamed``: items so far with content and without URL. ``is_complete``: the callback yields no more items.
+    ``is_lost``: it failed, so there might have been more, or an earlier pipeline lost one. ``on_done`` is called when
+    all items have ended.
     """
 
+    served: PageResponse | None = None
+    opted_out: bool = False
+    pages: dict[str, JudgedPage] = field(default_factory=dict)
+    locks: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
+    urls: set[str] = field(default_factory=set)
+    unnamed: int = 0
     announced: int = 0
     ended: int = 0
     is_complete: bool = True
     on_done: Callable[[Awaited], None] | None = None
 
     @property
-    def are_several(self) -> bool:
+    def is_claimed(self) -> bool:
+        """Whether an item has the URL of the response. Then no other item may have it."""
+        return self.served is not None and self.served.url in self.urls
+
+    @property
+    def has_several(self) -> bool:
+        """Whether there are several items, or might have been."""
         return self.announced + self.is_lost > 1
 
     @property
@@ -73,61 +89,39 @@ class ResponseItems(Awaited):
     def complete(self) -> None:
         """The spider's callback yields no more items."""
         self.is_complete = True
-        self._call_back()
+        self._check_done()
 
     def end_item(self) -> None:
         """One item has ended, and its page was handled."""
         self.ended += 1
-        self._call_back()
+        self._check_done()
 
-    def _call_back(self) -> None:
-        if self.on_done is not None and self.is_complete and self.ended >= self.announced:
-            call, self.on_done = self.on_done, None
-            call(self)
+    def _check_done(self) -> None:
+        if self.is_complete and self.ended >= self.announced:
+            self.pages.clear()  # each leads back to this visit: the response would stay until a garbage collection
+            if (call := self.on_done) is not None:
+                self.on_done = None
+                call(self)
 
 
 @dataclass(eq=False, slots=True)
 class JudgedPage:
     """A page with its verdict, and what happened to the items that share it.
 
-    ``reservation``: only a page that passes and is new to the state has one. ``response_items``: the items of its
-    response, if they share the page. ``awaited``: the feeds that wrote an item of the page, and what else it waits for.
-    ``is_lost``: it was rolled back; for the next item of the response the page is judged again. It holds no visit:
-    responses would stay in memory until the next garbage collection.
+    ``reservation``: only a page that passes and is new to the state has one. ``visit``: whose items share the page.
+    ``awaited``: the feeds that wrote an item of the page, and what else it waits for. ``is_lost``: it was rolled back;
+    for the next item of the visit the page is judged again.
     """
 
     verdict: Verdict
     reservation: Reservation | None = None
-    response_items: ResponseItems | None = None
+    visit: Visit | None = None
     in_pipelines: int = 0
     is_scraped: bool = False
     is_failed: bool = False
     awaited: Set[Awaited] = frozenset()
     is_committed: bool = False
     is_lost: bool = False
-
-
-@dataclass(eq=False, slots=True)
-class Visit:
-    """One response, or none, and what its items share.
-
-    ``opted_out``: by the request. ``pages``: by URL; ``locks``: one for each, while it is judged. ``urls``: of items;
-    all are known before the first item without one is judged, unless there are very many. ``unnamed``: items so far
-    with content and without URL.
-    """
-
-    served: PageResponse | None = None
-    opted_out: bool = False
-    items: ResponseItems = field(default_factory=ResponseItems)
-    pages: dict[str, JudgedPage] = field(default_factory=dict)
-    locks: defaultdict[str, asyncio.Lock] = field(default_factory=lambda: defaultdict(asyncio.Lock))
-    urls: set[str] = field(default_factory=set)
-    unnamed: int = 0
-
-    @property
-    def is_claimed(self) -> bool:
-        """Whether an item has the URL of the response. Then no other item may have it."""
-        return self.served is not None and self.served.url in self.urls
 
 
 def visit_of(response: Response) -> Visit:
@@ -246,26 +240,26 @@ class NearDupSpiderMiddleware:
                 yield one
             return
         visit = visit_of(response)
-        items, held, must_wait, failure = visit.items, list[Any](), False, None
-        items.is_complete = False
+        held, must_wait, failure = list[Any](), False, None
+        visit.is_complete = False
         try:
             async for one in result:
                 if one is None or isinstance(one, Request):
                     yield one
                     continue
                 self.tickets.announce(one, visit)
-                items.announced += 1
+                visit.announced += 1
                 held.append(one)
                 needs_url = self._needs_url(one, visit)
-                must_wait = (must_wait or needs_url) and not visit.is_claimed and items.announced <= _MOST_HELD
-                if items.announced > 1 and not must_wait:
+                must_wait = (must_wait or needs_url) and not visit.is_claimed and visit.announced <= _MOST_HELD
+                if visit.announced > 1 and not must_wait:
                     ready, held = held, []
                     for item in ready:
                         yield item
         except Exception as error:
             failure = error
-            items.is_lost = True
-        items.complete()
+            visit.is_lost = True
+        visit.complete()
         for item in held:
             yield item
         try:

@@ -308,17 +308,12 @@ def _share_arenas() -> None:
 
 
 def default_size() -> int:
-    """How many workers this machine has room for; 0 in a frozen program, which has no interpreter to start."""
-    return 0 if getattr(sys, "frozen", False) else size_for(available_cores(), free_memory())
+    """How many workers this machine has room for.
 
-
-def size_for(cores: int, memory: int | None) -> int:
-    """How many workers so many cores and free bytes (None: unknown) have room for; a single core gains nothing.
-
-    >>> [size_for(cores, None) for cores in (1, 2, 4, 64)], size_for(4, 900_000_000)
-    ([0, 2, 4, 4], 2)
+    A single core gains nothing, and a frozen program has no interpreter to start.
     """
-    if cores < 2:
+    cores, memory = available_cores(), free_memory()
+    if cores < 2 or getattr(sys, "frozen", False):
         return 0
     return min(cores, _MOST_WORKERS, _MOST_WORKERS if memory is None else memory // _WORKER_MEMORY)
 

@@ -35,12 +35,12 @@ class Pool:
         self.answer, self.delay = answer, delay
         self.spent, self.replaced, self.why_replaced = 0.0, 0, ""
         self.is_closed = False
-        self.begins: Callable[[float], float | None] = lambda now: now
+        self.has_worker = True
 
     def submit(self, content: PageContent) -> PendingAnswer:
         self.pages.append(content)
         reading = PendingAnswer(content)
-        reading.begun = self.begins(monotonic())
+        reading.begun = monotonic() if self.has_worker else None
         answer, delay = (one(content) if callable(one) else one for one in (self.answer, self.delay))
         asyncio.get_running_loop().call_later(delay, reading.set_result, answer)
         return reading

@@ -17,7 +17,7 @@ from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage
 from twisted.internet.defer import Deferred
 
 from scrapy_neardup.crawl.delivery import Delivery, End, _overwrites, name_of
-from scrapy_neardup.crawl.visits import JudgedPage, ResponseItems
+from scrapy_neardup.crawl.visits import JudgedPage, Visit
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.in_flight import Reservation
 from scrapy_neardup.model import Fingerprint, Kind, Verdict
@@ -107,31 +107,31 @@ def test_a_page_that_items_share_is_sealed_when_the_last_has_ended_unless_the_ca
     feeds: int, fails: bool
 ) -> None:
     desk = Desk(*(slots := [Slot() for _ in range(feeds)]))
-    desk.page.response_items = items = ResponseItems(is_complete=False)
+    desk.page.visit = visit = Visit(is_complete=False)
     for _ in range(2):
-        items.announced += 1
+        visit.announced += 1
         desk.play("es")
         for slot in slots:  # a batch for each item
             store(slot)
         desk.exporter.slots = slots = [Slot() for _ in range(feeds)]
-        items.end_item()
+        visit.end_item()
         assert desk.entries == [("commit", False)], "another item may come"
-    items.announced += 1
-    items.is_lost = fails
-    items.complete()
+    visit.announced += 1
+    visit.is_lost = fails
+    visit.complete()
     assert desk.entries == [("commit", False)], "the last one has not ended"
     desk.play("ed")
-    items.end_item()
+    visit.end_item()
     assert desk.entries[1:] == ["roll_back" if fails else "seal"]
 
 
 def test_a_callback_that_fails_after_all_its_items_have_ended_rolls_their_page_back() -> None:
     desk = Desk(Slot())
-    desk.page.response_items = items = ResponseItems(is_complete=False, announced=1)
+    desk.page.visit = visit = Visit(is_complete=False, announced=1)
     desk.play("es")
-    items.end_item()
-    items.is_lost = True
-    items.complete()
+    visit.end_item()
+    visit.is_lost = True
+    visit.complete()
     assert desk.entries == [("commit", False), "roll_back"]
 
 

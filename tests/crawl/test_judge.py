@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_neardup.crawl.judge import AsyncPageReader, Judge
 from scrapy_neardup.crawl.site_watch import SiteWatch
-from scrapy_neardup.crawl.visits import JudgedPage, ResponseItems, Visit
+from scrapy_neardup.crawl.visits import JudgedPage, Visit
 from scrapy_neardup.errors import ExtractionError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation
@@ -62,7 +62,7 @@ class Court:
 def visit(family: int, version: int = 0, *, items: int = 1) -> Visit:
     body = article_text(family, version).encode()
     served = PageResponse(article_url(family, version), body, content_type="text/html; charset=utf-8")
-    return Visit(served, items=ResponseItems(announced=items))
+    return Visit(served, announced=items)
 
 
 def own(family: int, version: int = 0) -> dict[str, str]:
@@ -259,16 +259,22 @@ def test_a_page_waits_for_each_one_that_comes_to_stand_before_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("delays", "patience", "order"),
+    ("delays", "patience", "has_worker", "order"),
     [
-        ([0.2, 0.0, 0.1, 0.05, 0.0], 60.0, [0, 1, 2, 3, 4]),
-        ([0.2, -1, 0.1, -1, 0.0], 60.0, [0, 2, 4]),
-        ([0.9, 0.1, 0.0, 1.3, 0.0], 0.3, [1, 2, 4, 0, 3]),
+        ([0.2, 0.0, 0.1, 0.05, 0.0], 60.0, True, [0, 1, 2, 3, 4]),
+        ([0.2, -1, 0.1, -1, 0.0], 60.0, True, [0, 2, 4]),
+        ([0.9, 0.1, 0.0, 1.3, 0.0], 0.3, True, [1, 2, 4, 0, 3]),
+        ([0.5, 0.0], 0.3, False, [0, 1]),
     ],
-    ids=["the first is read last", "one that fails holds up nobody", "one that takes long is overtaken"],
+    ids=[
+        "first is read last",
+        "one that fails holds up nobody",
+        "one that takes long is overtaken",
+        "no worker begins",
+    ],
 )
 def test_pages_are_judged_in_the_order_in_which_they_came_unless_one_takes_long(
-    delays: list[float], patience: float, order: list[int], monkeypatch: Patch
+    delays: list[float], patience: float, has_worker: bool, order: list[int], monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr("scrapy_neardup.crawl.judge.PATIENCE", patience)
 
@@ -281,6 +287,7 @@ def test_pages_are_judged_in_the_order_in_which_they_came_unless_one_takes_long(
         return Page(content.url, text=article_text(int(content.url.rpartition("/")[2])))
 
     pool = Pool(answer, lambda content: abs(delay(content)))
+    pool.has_worker = has_worker
     assert judged_in_order(Court(pools=(pool, None)), len(delays)) == order
 
 

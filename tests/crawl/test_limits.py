@@ -34,7 +34,7 @@ def test_all_items_pass_and_ordinary_pages_are_judged(village: Site, crawl: Craw
     assert set(before) & {f"/{slug}" for slug in ORDINARY}, "they wait for the page that takes 2 s"
     assert [result.count(stat) for stat in ("unique", "unjudged/too_slow", "unjudged/too_large")] == [5, 1, 2]
     assert result.count("apart") == 2, "the others are known for what they are, or read at once"
-    assert result.log.count(f"unjudged (too_slow): {village.base}/wide passes: reading it takes longer") == 1
+    assert result.log.count(f"unjudged (too_slow): {village.base}/wide passes. Reading the page took longer") == 1
     for path in ("/long", "/tags"):
         assert result.log.count(f"unjudged (too_large): {village.base}{path} passes") == 1
     assert "Traceback" not in result.log

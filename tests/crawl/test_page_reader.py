@@ -88,22 +88,6 @@ def test_with_workers_a_page_is_read_there_and_if_none_can_start_here_after_one_
     assert risky_pool.is_closed
 
 
-@pytest.mark.parametrize(("begins", "overtakes"), [(-5.0, True), (0.0, False), (None, False)])
-def test_a_page_is_overtaken_after_half_a_second_of_reading_and_not_for_its_wait_for_a_worker(
-    begins: float | None, overtakes: bool
-) -> None:
-    pool = Pool(READ, delay=0.02)
-    pool.begins = lambda now: None if begins is None else now + begins
-    desk = Desk(pool)
-
-    async def quickly() -> bool:
-        draft = desk.source.prepare({"html": ARTICLE}, None, URL)
-        assert isinstance(draft, UnreadPage)
-        return await desk.reader.read_quickly(draft, desk.reader.begin(draft)) is draft
-
-    assert asyncio.run(quickly()) is overtakes
-
-
 def test_by_default_workers_start_for_a_crawl_that_has_much_to_read() -> None:
     desk = Desk(pool := Pool(READ), start_after=3.0)
     assert desk.read(ARTICLE) == ["here"]

@@ -63,7 +63,7 @@ async def output_of(response: Any, *output: Any) -> list[tuple[Any, Visit | None
             found.append((one, visit))
             if visit is not None:
                 many = sum(one is not None and not isinstance(one, Request) for one in output)
-                assert visit.items.are_several == (many > 1), "it is known whether there might be more"
+                assert visit.has_several == (many > 1), "it is known whether there might be more"
     except ZeroDivisionError:
         found.append(("failed", None))
     return found
@@ -74,7 +74,7 @@ async def test_all_items_of_a_response_share_one_visit_and_requests_have_none() 
     found = await output_of(HtmlResponse(URL, body=b"<p>"), one, request, None, other)
     (visit,) = {id(visit): visit for _, visit in found if visit}.values()
     assert found == [(request, None), (None, None), (one, visit), (other, visit)]
-    assert visit.items.announced == 2
+    assert visit.announced == 2
 
 
 @pytest.mark.parametrize("many", [1, 2, 4])
@@ -98,8 +98,8 @@ async def states_of(*items: Any) -> list[tuple[bool, bool]]:
     async for one in middleware.process_spider_output(HtmlResponse(URL, body=b"<p>"), result()):
         middleware.tickets.issue(one)
         visit = use_ticket().visit
-        found.append((visit.is_claimed, visit.items.is_complete))
-    assert visit.items.is_complete
+        found.append((visit.is_claimed, visit.is_complete))
+    assert visit.is_complete
     return found
 
 
@@ -149,7 +149,7 @@ def test_a_visit_holds_what_has_to_be_known_of_a_response(
 ) -> None:
     found = visit_of(response)
     assert (found.served, found.opted_out) == (served, opted_out)
-    assert (found.pages, found.unnamed, found.items.announced) == ({}, 0, 0)
+    assert (found.pages, found.unnamed, found.announced) == ({}, 0, 0)
 
 
 def test_a_response_whose_callback_failed_leaves_memory_without_the_garbage_collector() -> None:

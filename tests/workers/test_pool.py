@@ -22,7 +22,7 @@ from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import PageContent, extract
 from scrapy_neardup.page.limits import is_risky, limit_page
 from scrapy_neardup.workers import pool as pool_module
-from scrapy_neardup.workers.pool import WorkerPool, available_cores, default_size, free_memory, read_ahead, size_for
+from scrapy_neardup.workers.pool import WorkerPool, available_cores, default_size, free_memory, read_ahead
 from scrapy_neardup.workers.worker import ReadingOptions
 from tests.page.pages import ARTICLE, HOSTILE, NONE, PROSE
 from tests.workers.users import READING, URL, opened, raw, reading
@@ -336,10 +336,16 @@ def test_the_memory_of_a_container_counts(most: str, used: str, free: int, tmp_p
     assert free_memory(tmp_path / "none", tmp_path / "none") is None
 
 
-def test_little_memory_means_few_workers_and_one_core_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [size_for(8, memory) for memory in (None, 10**10, 10**9, 3 * 10**8)] == [4, 4, 2, 0]
-    assert size_for(1, 10**10) == 0
-    assert 0 <= default_size() <= 4
+@pytest.mark.parametrize(
+    ("cores", "memory", "size"),
+    [(8, None, 4), (8, 10**10, 4), (8, 10**9, 2), (8, 3 * 10**8, 0), (2, None, 2), (1, 10**10, 0)],
+)
+def test_little_memory_means_few_workers_and_one_core_none(
+    cores: int, memory: int | None, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool_module, "available_cores", lambda: cores)
+    monkeypatch.setattr(pool_module, "free_memory", lambda: memory)
+    assert default_size() == size
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     assert default_size() == 0
 
