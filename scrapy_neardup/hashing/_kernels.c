@@ -10,15 +10,16 @@
 #include "_kernels_farmhash.h"
 
 /* Raised with every change of a signature or result: compiled.py uses no module of another version. */
-#define VERSION 30
+#define VERSION 31
 
 #define METHOD(name) {#name, name, METH_VARARGS, "See compiled.py."}
 
 static PyMethodDef METHODS[] = {
-    METHOD(hash_texts), METHOD(characters),  METHOD(folded),      METHOD(letters),       METHOD(cut_text),
-    METHOD(cut_without), METHOD(cut_strings), METHOD(cut_hashes), METHOD(cut_sketch),    METHOD(cut_title),
-    METHOD(cut_lacking), METHOD(lexicon),     METHOD(words),      METHOD(are_common),    METHOD(count_page),
-    METHOD(fingerprint64), {NULL, NULL, 0, NULL},
+    METHOD(hash_texts), METHOD(characters), METHOD(folded), METHOD(cut_text),
+    METHOD(cut_without), METHOD(cut_strings), METHOD(cut_hashes), METHOD(cut_sketch),
+    METHOD(cut_title), METHOD(cut_lacking), METHOD(lexicon), METHOD(words),
+    METHOD(are_common), METHOD(count_page), METHOD(fingerprint64),
+    {NULL, NULL, 0, NULL},
 };
 
 static struct PyModuleDef MODULE = {

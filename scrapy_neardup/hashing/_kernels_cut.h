@@ -124,8 +124,8 @@ static PyObject *hash_lines(Cut *cut, PyObject *others)
     return found;
 }
 
-/* Table of characters, text, secret, offset, base, whether the text is in its normal spelling, other texts to hash. None if the text is not
- * in its normal spelling, and not plain. */
+/* Table of characters, text, secret, offset, base, whether the text is in its normal spelling, other texts to hash. None if
+ * the text is neither normal nor plain. */
 KERNEL(cut_text)
 {
     Cut *cut, has = {0};
@@ -250,19 +250,21 @@ static char *put_half(uint64_t value, char *to)
     return to;
 }
 
+static int compare_sentences(const void *one, const void *other)
+{
+    return memcmp(one, other, 4);
+}
+
 /* 32 bits of each of some hashes, in ascending order, each once. */
 static PyObject *sentences_of(const uint64_t *hashes, Py_ssize_t count)
 {
-    uint64_t halves[MOST_LONGEST];
-    char packed[4 * MOST_LONGEST], *to = packed;
+    char packed[4 * MOST_LONGEST], half[4];
     Py_ssize_t i, held = 0;
     for (i = 0; i < count; i++) {
-        uint64_t half = hashes[i] & UINT32_MAX;
-        held = keep(halves, held, MOST_LONGEST, &half, sizeof half, compare_words);
+        put_half(hashes[i], put_half(hashes[i] >> 16, half));
+        held = keep(packed, held, MOST_LONGEST, half, sizeof half, compare_sentences);
     }
-    for (i = 0; i < held; i++)
-        to = put_half(halves[i], put_half(halves[i] >> 16, to));
-    return PyBytes_FromStringAndSize(packed, to - packed);
+    return PyBytes_FromStringAndSize(packed, 4 * held);
 }
 
 #define MOST_ENDS 255
@@ -365,14 +367,15 @@ KERNEL(cut_sketch)
 #define STARTS 1024
 #define LONG 0x7FFFFF /* longer words count as equally long */
 
-/* The words of a title, a bit for each: which ones are looked for, have spaces around them, and are numbers. */
+/* The words of a title, a bit for each: those without spaces around them, those with spaces, and the numbers among these. */
 typedef struct {
     Points at[MOST_WORDS];
-    uint64_t starts[STARTS]; /* by their first two characters */
-    uint64_t unspaced, spaced, digits;
+    uint64_t starts[STARTS]; /* which ones are looked for: by two characters, or one and 0 */
+    uint64_t unspaced, spaced, numbers;
 } Title;
 
 #define START(one, other) (((one) * 31 + (other)) & (STARTS - 1))
+#define IS_SPACED(kind) (((kind) & (LETTER | UNSPACED)) == LETTER)
 
 /* Reads at most 64 words, of which unspaced ones are looked for up to a length; 0 with an error. */
 static int read_title(Title *title, Table *table, PyObject *list, Py_ssize_t longest)
@@ -382,56 +385,47 @@ static int read_title(Title *title, Table *table, PyObject *list, Py_ssize_t lon
         PyObject *item = PyList_GetItem(list, k), *is_number;
         Points *word = &title->at[k];
         uint64_t bit = UINT64_C(1) << k;
-        Py_ssize_t unspaced = 0;
+        Py_ssize_t unspaced = 0, spaced = 0;
         if (!points_of(item, word))
             return 0;
-        for (i = 0; i < word->count && KNOWS(table, word->at[i]); i++)
+        for (i = 0; i < word->count && KNOWS(table, word->at[i]); i++) {
             unspaced += (KIND_OF(table, word->at[i]) & UNSPACED) != 0;
+            spaced += IS_SPACED(KIND_OF(table, word->at[i]));
+        }
         if (i < word->count)
             return 0;
-        if (!unspaced || 50 * unspaced < i) { /* see ``has_unspaced`` */
-            title->spaced |= bit;
-            if (!(is_number = PyObject_CallMethod(item, "isdigit", NULL)))
-                return 0;
-            title->digits |= is_number == Py_True ? bit : 0;
-            Py_DECREF(is_number);
-        }
-        else if (1 < i && i <= longest)
+        if (unspaced && 50 * unspaced >= i) { /* see ``has_unspaced`` */
             title->unspaced |= bit;
-        if (i)
-            title->starts[START(word->at[0], i > 1 ? word->at[1] : 0)] |= bit;
+            if (1 < i && i <= longest)
+                title->starts[START(word->at[0], word->at[1])] |= bit;
+            continue;
+        }
+        title->spaced |= bit;
+        if (i && spaced == i)
+            title->starts[START(word->at[0], 0)] |= bit;
+        if (!(is_number = PyObject_CallMethod(item, "isdigit", NULL)))
+            return 0;
+        title->numbers |= is_number == Py_True ? bit : 0;
+        Py_DECREF(is_number);
     }
     return 1;
 }
 
-/* A bit for each of some words with which a text begins, or which are all of it. */
-static uint64_t look_for(const Title *title, uint64_t words, const Py_UCS4 *at, Py_ssize_t count, int is_all)
+/* A bit for each of the unspaced words in a text, or with the kinds of its characters for each of the spaced ones. */
+static uint64_t look_for(const Title *title, const Py_UCS4 *at, Py_ssize_t count, const uint8_t *kinds)
 {
-    uint64_t found = 0;
-    Py_ssize_t k;
-    for (k = 0; words; k++, words >>= 1) {
-        Py_ssize_t length = title->at[k].count;
-        if (words & 1 && (length == count || (length < count && !is_all)) &&
-            !memcmp(at, title->at[k].at, (size_t)length * sizeof *at))
-            found |= UINT64_C(1) << k;
-    }
-    return found;
-}
-
-/* A bit for each word in the letters of a line, or between the spaces of the sentence. */
-static uint64_t look_in(const Title *title, const Cut *cut, Py_ssize_t line)
-{
-    const Py_UCS4 *letters = letters_of(cut, line), *text = cut->text;
-    Py_ssize_t i, end, length = length_of(cut, line), last = cut->lines[line].last;
-    uint64_t words, found = 0;
-    for (i = 0; title->unspaced && i + 1 < length; i++)
-        if ((words = title->starts[START(letters[i], letters[i + 1])] & title->unspaced))
-            found |= look_for(title, words, letters + i, length - i, 0);
-    for (i = title->spaced ? cut->lines[line].first : last; i < last; i = end + 1) {
-        for (end = i; end < last && (cut->kinds[end] & (LETTER | UNSPACED)) == LETTER; end++)
-            ;
-        if (end > i && (words = title->starts[START(text[i], end > i + 1 ? text[i + 1] : 0)] & title->spaced))
-            found |= look_for(title, words, text + i, end - i, 1);
+    uint64_t left, found = 0, words = kinds ? title->spaced : title->unspaced;
+    Py_ssize_t i, k;
+    for (i = 0; words && i < count; i++) {
+        if (kinds && i && IS_SPACED(kinds[i - 1]))
+            continue;
+        left = title->starts[START(at[i], !kinds && i + 1 < count ? at[i + 1] : 0)] & words;
+        for (k = 0; left; k++, left >>= 1) {
+            Py_ssize_t length = title->at[k].count, end = i + length;
+            if (left & 1 && end <= count && !(kinds && end < count && IS_SPACED(kinds[end])) &&
+                !memcmp(at + i, title->at[k].at, (size_t)length * sizeof *at))
+                found |= UINT64_C(1) << k;
+        }
     }
     return found;
 }
@@ -472,13 +466,16 @@ KERNEL(cut_title)
     if (read_title(&title, table, list, longest) && (!title.spaced || read_texts(list, texts))) {
         if (title.spaced)
             hash_each(&cut->key, texts, PyList_Size(list));
-        for (i = 0; i < cut->count; i++)
-            found |= look_in(&title, cut, i);
+        for (i = 0; i < cut->count; i++) {
+            const Line *line = &cut->lines[i];
+            found |= look_for(&title, letters_of(cut, i), length_of(cut, i), NULL);
+            found |= look_for(&title, cut->text + line->first, line->last - line->first, cut->kinds + line->first);
+        }
         for (k = 0; k < PyList_Size(list); k++) {
             const Points *word = &title.at[k];
             uint64_t hash, rank = (uint64_t)k; /* of equal hashes the last one counts, or the longest of the unspaced ones */
             if (title.spaced >> k & 1)
-                hash = (texts[k].hash & mask) | (title.digits >> k & 1 ? number : 0);
+                hash = (texts[k].hash & mask) | (title.numbers >> k & 1 ? number : 0);
             else if (word->count > 1) {
                 hash = gram_of(word->at, word->count, cut->offset, cut->base) & mask;
                 rank = LONG + (uint64_t)(word->count < LONG ? word->count : LONG);

@@ -65,15 +65,6 @@ static int ask_for(Table *table, Py_UCS4 number)
 /* Whether the block of a character is there; 0 with an error. */
 #define KNOWS(table, c) ((table)->blocks[(c) >> 8] || ask_for(table, (c) >> 8))
 
-static int knows_all(Table *table, const Points *points)
-{
-    Py_ssize_t i;
-    for (i = 0; i < points->count; i++)
-        if (!KNOWS(table, points->at[i]))
-            return 0;
-    return 1;
-}
-
 /* Brings a text into its normal spelling, without invisible characters, unless it ``is_normal``. Writes the kind of each
  * character; 0 if not all of it is plain, or with an error. */
 static int fold(Table *table, Points *points, int is_normal, uint8_t *kinds)
@@ -110,37 +101,27 @@ static PyObject *or_none(PyObject *found)
     return found || PyErr_Occurred() ? found : Py_NewRef(Py_None);
 }
 
+/* Table of characters, text, whether it is in its normal spelling, whether to return its letters only. */
 KERNEL(folded)
 {
     Points points;
     Table *table;
     uint8_t *kinds;
     PyObject *found = NULL;
-    if (!PyArg_ParseTuple(args, "O&O&", as_table, &table, as_text, &points))
+    Py_ssize_t i, count = 0;
+    int is_normal, are_letters;
+    if (!PyArg_ParseTuple(args, "O&O&pp", as_table, &table, as_text, &points, &is_normal, &are_letters))
         return NULL;
-    if ((kinds = memory_for(points.count, 1)) && fold(table, &points, 0, kinds))
-        found = str_of(points.at, points.count);
+    if ((kinds = memory_for(points.count, 1)) && fold(table, &points, is_normal, kinds)) {
+        for (i = 0; i < points.count; i++) {
+            points.at[count] = points.at[i];
+            count += !are_letters || kinds[i] & LETTER;
+        }
+        found = str_of(points.at, count);
+    }
     PyMem_Free(kinds);
     release(&points);
     return or_none(found);
-}
-
-KERNEL(letters)
-{
-    Points points;
-    Table *table;
-    PyObject *found = NULL;
-    Py_ssize_t i, count = 0;
-    if (!PyArg_ParseTuple(args, "O&O&", as_table, &table, as_text, &points))
-        return NULL;
-    if (knows_all(table, &points)) {
-        for (i = 0; i < points.count; i++)
-            if (KIND_OF(table, points.at[i]) & LETTER)
-                points.at[count++] = points.at[i];
-        found = str_of(points.at, count);
-    }
-    release(&points);
-    return found;
 }
 
 /* A word or a line, and how much it says. */

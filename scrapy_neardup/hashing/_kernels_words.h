@@ -18,8 +18,17 @@ typedef struct {
     uint16_t places[2 * MOST_NUMBERS], count; /* places by hash; 0 for none */
 } Numbers;
 
+/* The characters that jieba's pattern calls Chinese. */
+#define FIRST_CUT 0x4E00
+#define LAST_CUT 0x9FD5
+
+static int is_cut(Py_UCS4 c)
+{
+    return c >= FIRST_CUT && c <= LAST_CUT;
+}
+
 typedef struct {
-    Slot *slots;
+    Slot *slots, ones[LAST_CUT - FIRST_CUT + 1]; /* of one Chinese character, found without a hash: most look-ups */
     uint8_t maybe[MAYBE_BYTES]; /* a bit of each word: most look-ups are of no word, and these bits stay in a cache */
     size_t size, count;
     double rare; /* the chance of a character that is no word */
@@ -56,6 +65,12 @@ static Slot *slot_for(const Lexicon *lexicon, uint64_t hash)
     return &lexicon->slots[place];
 }
 
+/* The slot of a word of one character. */
+static Slot *slot_of(const Lexicon *lexicon, Py_UCS4 c)
+{
+    return is_cut(c) ? (Slot *)&lexicon->ones[c - FIRST_CUT] : slot_for(lexicon, longer(1, c));
+}
+
 /* The place of a number, which is added if it is new; 0 with an error. */
 static uint16_t add_number(Numbers *numbers, double number)
 {
@@ -87,13 +102,16 @@ static Py_ssize_t read_lines(Lexicon *lexicon, const char *at, int are_weights, 
     for (; *at; at += *at == '\n') {
         uint64_t hash = 1;
         Slot *slot = NULL;
+        Py_UCS4 c;
         uint16_t place;
         char *end = NULL;
         double number;
         while (*at && *at != ' ' && *at != '\n') {
             if (slot)
                 slot->chance |= HAS_LONGER;
-            slot = slot_for(lexicon, hash = longer(hash, next_point(&at)));
+            c = next_point(&at);
+            hash = longer(hash, c);
+            slot = slot ? slot_for(lexicon, hash) : slot_of(lexicon, c);
             lexicon->count += !slot->word;
             slot->word = (uint32_t)(hash >> 32) | 1;
             MAYBE(lexicon, hash) |= MAYBE_BIT(hash);
@@ -171,12 +189,6 @@ typedef struct {
     const Slot *slot;
 } Step;
 
-/* What jieba's pattern calls Chinese. */
-static int is_cut(Py_UCS4 c)
-{
-    return c >= 0x4E00 && c <= 0x9FD5;
-}
-
 #define AHEAD 16 /* characters: most words have one or two, and their slots are fetched so early */
 
 /* Cuts Chinese characters as jieba does without its hidden Markov model. The first of ``steps`` begins the result. */
@@ -195,7 +207,6 @@ static void cut_run(const Lexicon *lexicon, const Py_UCS4 *at, Py_ssize_t count,
         const Slot *slot = NULL;
         uint64_t hash = 0;
         if (i >= AHEAD) {
-            SOON(&lexicon->slots[(size_t)ones[i - AHEAD] & (lexicon->size - 1)]);
             if (MAYBE(lexicon, twos[i - AHEAD]) & MAYBE_BIT(twos[i - AHEAD]))
                 SOON(&lexicon->slots[(size_t)twos[i - AHEAD] & (lexicon->size - 1)]);
         }
@@ -206,7 +217,7 @@ static void cut_run(const Lexicon *lexicon, const Py_UCS4 *at, Py_ssize_t count,
             hash = k == i ? ones[i] : k == i + 1 ? twos[i] : longer(hash, at[k]);
             if (k > i && !(MAYBE(lexicon, hash) & MAYBE_BIT(hash)))
                 break; /* no word begins so */
-            slot = slot_for(lexicon, hash);
+            slot = k == i ? slot_of(lexicon, at[i]) : slot_for(lexicon, hash);
             if ((place = slot->chance & (HAS_LONGER - 1))) {
                 double chance = lexicon->chances.at[place] + steps[k + 1].chance;
                 if (!best.length || chance >= best.chance) /* of equals the longer one */
@@ -215,7 +226,7 @@ static void cut_run(const Lexicon *lexicon, const Py_UCS4 *at, Py_ssize_t count,
         }
         if (!best.length) { /* other characters stand alone, and what is before them does not depend on them */
             double chance = is_cut(at[i]) ? lexicon->rare + steps[i + 1].chance : 0.0;
-            best = (Step){chance, 1, ones[i], slot_for(lexicon, ones[i])};
+            best = (Step){chance, 1, ones[i], slot_of(lexicon, at[i])};
         }
         steps[i] = best;
     }
@@ -225,6 +236,15 @@ static uint32_t kind_of(const Table *table, Py_UCS4 c)
 {
     uint32_t entry = ENTRY(table, c), kind = KIND(entry);
     return kind & HAN ? HAN : entry & KATAKANA ? KATAKANA : kind & (UNSPACED | LETTER);
+}
+
+static int knows_all(Table *table, const Points *points)
+{
+    Py_ssize_t i;
+    for (i = 0; i < points->count; i++)
+        if (!KNOWS(table, points->at[i]))
+            return 0;
+    return 1;
 }
 
 /* Finds the words of a text, of Chinese ones with one character only ``singles``; their number, or -1 with an error. The

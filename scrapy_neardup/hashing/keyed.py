@@ -15,7 +15,8 @@ from hashlib import blake2b, md5
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.hashing import compiled, fingerprint64, mix64, mix_one
+from scrapy_neardup.hashing import compiled, mix64, mix_one
+from scrapy_neardup.hashing.farmhash import fingerprint_bytes
 
 #: Names for ``Keyed.digest``; the first is the faster.
 DIGESTS = ("blake2b", "md5")
@@ -71,7 +72,7 @@ class Keyed:
 
         It is farmhash for speed. The secret is mixed in, because nobody may choose the key.
         """
-        return mix_one(fingerprint64(text) ^ self._place)
+        return mix_one(fingerprint_bytes(text.encode("utf-8", "replace")) ^ self._place)
 
     def numbers(self, values: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
         """Hash each number; different numbers have different hashes."""

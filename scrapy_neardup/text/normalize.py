@@ -39,7 +39,7 @@ def normalize(text: str, *, simplified: bool = False) -> str:
     '24'
     """
     kernels = compiled.kernels
-    folded = kernels.folded(known_characters(), text) if kernels else None
+    folded = kernels.folded(known_characters(), text, False, False) if kernels else None
     if folded is None:
         folded = _fold(text)
     return simplify(folded) if simplified else folded
@@ -47,7 +47,7 @@ def normalize(text: str, *, simplified: bool = False) -> str:
 
 def _fold(text: str) -> str:
     if kernels := compiled.kernels:
-        found = kernels.folded(known_characters(), expand(text))
+        found = kernels.folded(known_characters(), expand(text), False, False)
         if found is not None:
             return found
     text = _INVISIBLE.sub("", text)
@@ -70,7 +70,7 @@ def letters(normalized: str) -> str:
     '你好世界2apples'
     """
     if (kernels := compiled.kernels) is not None:
-        return kernels.letters(known_characters(), normalized)
+        return kernels.folded(known_characters(), normalized, True, True) or ""
     return _NO_LETTER.sub("", normalized)
 
 

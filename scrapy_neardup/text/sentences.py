@@ -167,11 +167,6 @@ class SegmentedText:
         return "\n".join(self.sentences)
 
     @property
-    def lengths(self) -> list[int]:
-        """Number of letters of each line."""
-        return list(map(len, self.lines))
-
-    @property
     def letters(self) -> str:
         """The letters of all lines."""
         return "".join(self.lines)

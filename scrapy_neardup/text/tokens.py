@@ -138,45 +138,42 @@ class Segmenter:
 
     def words(self, normalized: str, *, singles: bool = False) -> list[str]:
         """Return the words of a text, see the function ``words``."""
-        if (kernels := compiled.kernels) is not None:
-            return kernels.words(known_characters(), normalized, self._lexicon(kernels), singles, 0, True)[0]
-        found = list[str]()
-        for run in _WORD.findall(normalized):
-            is_cut = HAN_CHARACTER.match(run) is not None
-            found += [word for word in self._cut(run) if singles or len(word) > 1] if is_cut else [run]
-        return found
+        return self._read(normalized, singles, 0, True)[0]
 
     def words_and_core(self, normalized: str, count: int) -> tuple[list[str], list[str]]:
         """Return the words of a text, and its core words."""
-        if (kernels := compiled.kernels) is not None:
-            return kernels.words(known_characters(), normalized, self._lexicon(kernels), False, count, True)
-        found = self.words(normalized)
-        table, unknown = self._weights
-        weights: dict[str, float] = {}
-        for word in found:
-            weights[word] = weights.get(word, 0.0) - table.get(word, unknown)
-        return found, [word for _, word in sorted(zip(weights.values(), weights, strict=True))[:count]]
+        return self._read(normalized, False, count, True)
 
     def core_words(self, normalized: str, count: int) -> list[str]:
         """Return the core words only."""
+        return self._read(normalized, False, count, False)[1]
+
+    def _read(self, normalized: str, singles: bool, count: int, are_all_wanted: bool) -> tuple[list[str], list[str]]:
         if (kernels := compiled.kernels) is not None:
-            lexicon = self._lexicon(kernels)
-            return kernels.words(known_characters(), normalized, lexicon, False, count, False)[1]
-        return self.words_and_core(normalized, count)[1]
+            lexicon = self._native or self._lexicon(kernels)
+            return kernels.words(known_characters(), normalized, lexicon, singles, count, are_all_wanted)
+        found, weights = list[str](), dict[str, float]()
+        for run in _WORD.findall(normalized):
+            is_cut = HAN_CHARACTER.match(run) is not None
+            found += [word for word in self._cut(run) if singles or len(word) > 1] if is_cut else [run]
+        if count:
+            table, unknown = self._weights
+            for word in found:
+                weights[word] = weights.get(word, 0.0) - table.get(word, unknown)
+        return found, [word for _, word in sorted(zip(weights.values(), weights, strict=True))[:count]]
 
     @cached_property
     def _weights(self) -> tuple[dict[str, float], float]:
         return read_weights(self._files[1])
 
-    def _lexicon(self, kernels: Kernels) -> Any:
-        """Return both tables inside the compiled module."""
-        if self._native is None:
-            dictionary, weights = (file.read_bytes() for file in self._files)
-            # Most beginnings of words are words.
-            self._native = kernels.lexicon(dictionary, weights, dictionary.count(b"\n") + weights.count(b"\n"))
-        return self._native
-
     _native: Any = None
+
+    def _lexicon(self, kernels: Kernels) -> Any:
+        """Read both tables into the compiled module."""
+        dictionary, weights = (file.read_bytes() for file in self._files)
+        # Most beginnings of words are words.
+        self._native = kernels.lexicon(dictionary, weights, dictionary.count(b"\n") + weights.count(b"\n"))
+        return self._native
 
     @cached_property
     def _cut(self) -> Callable[[str], list[str]]:

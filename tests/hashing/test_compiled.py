@@ -69,7 +69,7 @@ def both(call: Callable[[], Any]) -> tuple[Any, Any]:
 
 
 def cut(text: SegmentedText) -> list[object]:
-    found: list[object] = [text.size, text.body, text.sentences, text.lines, text.lengths, text.text, text.letters]
+    found: list[object] = [text.size, text.body, text.sentences, text.lines, text.text, text.letters]
     return [*found, *(text.line_hashes(least).tolist() for least in (0, 1, 2, 6, 5000))]
 
 
@@ -144,7 +144,7 @@ def test_every_character_is_read_the_same() -> None:
 )
 def test_frequent_characters_take_the_fast_way(kernels: Kernels, text: str) -> None:
     native, python = both(lambda: normalize(text))
-    assert kernels.folded(KNOWN, expand(text)) == native == python
+    assert kernels.folded(KNOWN, expand(text), False, False) == native == python
 
 
 def test_nothing_composes_with_characters_that_are_folded_one_by_one() -> None:
@@ -273,8 +273,7 @@ FORM = tuple(FORMS[0])
 #: Arguments that each function takes.
 RIGHT: dict[str, tuple[Any, ...]] = {
     "hash_texts": (KEYED.secret, ["text"]),
-    "folded": (KNOWN, "text"),
-    "letters": (KNOWN, "text"),
+    "folded": (KNOWN, "text", True, True),
     "lexicon": (b"word 1\n", b"word 1\n", 2),
     "words": (KNOWN, "text", LEXICON, True, 4, True),
     "cut_text": (KNOWN, "text", KEYED.secret, *KEYED.drawn, True, ["text"]),
@@ -333,15 +332,15 @@ def test_an_error_while_characters_are_described_goes_through(kernels: Kernels) 
         raise MemoryError(number)
 
     for call in (
-        lambda: kernels.letters(kernels.characters(fails), "渡口"),
+        lambda: kernels.folded(kernels.characters(fails), "渡口", True, True),
         lambda: kernels.cut_text(kernels.characters(fails), "渡口", KEYED.secret, *KEYED.drawn, False, []),
     ):
         with pytest.raises(MemoryError):
             call()
     with pytest.raises(ValueError, match="no block"):
-        kernels.letters(kernels.characters(lambda number: b"few"), "渡口")
+        kernels.folded(kernels.characters(lambda number: b"few"), "渡口", True, True)
     with pytest.raises(TypeError):
-        kernels.letters(kernels.characters(lambda number: "text"), "渡口")  # type: ignore[arg-type, return-value]
+        kernels.folded(kernels.characters(lambda number: "text"), "渡口", True, True)  # type: ignore[arg-type, return-value]
 
 
 def test_a_module_of_another_version_is_not_used(kernels: Kernels, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,10 +86,12 @@ class Cascade(Method):
             Lines.encode(text.own, found.headlines) if page.reader else b"",
             Article.encode(of_core) if is_partial else b"",
         )
-        about = normalize(" ".join((*page.keywords, page.description)), simplified=p.simplified)
-        cores = ("title", found.title_core), ("about", core_words(about, CORE_WORDS))
+        cores = [("title", found.title_core)]
+        if page.keywords or page.description:
+            about = normalize(" ".join((*page.keywords, page.description)), simplified=p.simplified)
+            cores.append(("about", core_words(about, CORE_WORDS)))
         # A single word says too little.
-        keys = [hashes.place(f"{family} {' '.join(sorted(core))}") for family, core in cores if len(core) > 1]
+        keys = [hashes.place(" ".join((family, *sorted(core)))) for family, core in cores if len(core) > 1]
         # The text around the article may have the smallest hashes, and differs from site to site. But the article
         # may have been found differently too, so both give keys.
         keys += of_core.longest[: p.sentence_keys] + of_core.keys

@@ -82,15 +82,12 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     """
     own, quotes = _split_page(page)
     of_title = title_parts(page.title)
-    spelt, title_letters, parts = dict[str, str](), dict[str, str](), dict[str, str]()
-    for part in of_title:
-        spelt[part] = one = _normalize(part, p)
-        title_letters[part] = own_letters = letters(one)
-        parts[_TITLE_PART + own_letters] = part
+    spelt = {part: _normalize(part, p) for part in of_title}
+    parts = {_TITLE_PART + letters(one): part for part, one in spelt.items()}
     titles = [*parts]
     if page.headline:
         titles += [_TITLE_PART + letters(_normalize(line, p)) for line in page.headline.split("\n") if line]
-    title = title_letters.get(longest_part(of_title), "")
+    title = letters(spelt[longest_part(of_title)]) if of_title else ""
     number = url_number(page.address or page.url) if page.site else ""
     whole = segment(own, hashes, (*titles, title, page.site, number), simplified=p.simplified)
     *of_titles, title_hash, site_hash, number_hash = [one & 0xFFFFFFFF for one in whole.others]
@@ -104,7 +101,7 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
         of_site = boilerplate.intersection(common[is_own(common)].tolist())
         own_titles = [line for line, one in zip(titles, of_titles, strict=True) if one not in boilerplate]
         own_parts = [parts[line] for line in dict.fromkeys(own_titles) if line in parts] or own_parts
-    title_words, title_core = words_and_core(spelt.get(longest_part(own_parts), ""), CORE_WORDS)
+    title_words, title_core = words_and_core(spelt[longest_part(own_parts)], CORE_WORDS) if own_parts else ([], [])
     if not page.reader and len(own_parts) > 1:
         # Another part of an item's title may name a product. In HTML it is the name of the site.
         title_words, _ = words_and_core(" ".join(spelt[part] for part in own_parts), CORE_WORDS)

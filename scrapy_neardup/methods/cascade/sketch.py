@@ -47,7 +47,7 @@ class Lines:
     @staticmethod
     def encode(own: SegmentedText, headlines: Iterable[str]) -> bytes:
         """Pack the headlines and a sample of the lines of a page."""
-        letters: dict[int, int] = dict(zip(own.line_hashes().tolist(), own.lengths, strict=True))
+        letters: dict[int, int] = dict(zip(own.line_hashes().tolist(), map(len, own.lines), strict=True))
         heads = sorted({*own.hashes.shorts(list(filter(None, headlines)))})[:_MAX_HEADLINES]
         lines = sorted(letters)[:MAX_LINES]
         head = struct.pack(f">BB{len(heads) + len(lines)}I", len(heads), len(lines), *heads, *lines)
@@ -86,7 +86,8 @@ class Numbers(NamedTuple):
         """Pack the numbers of a text; the judged text has so many different shingles."""
         if shingles > SHORT:
             return sketch.numbers
-        smallest = sorted((own.hashes.of(one), one.isdigit()) for one in set(numbers(own.text)))[:MAX_NUMBERS]
+        each = {*numbers(own.text)}
+        smallest = sorted(zip(own.hashes.every(each), map(str.isdigit, each), strict=True))[:MAX_NUMBERS]
         found = {whole & 0xFFFE | digits for whole, digits in smallest}  # the lowest bit marks those in digits
         return struct.pack(f">{len(found)}H", *sorted(found))
 
