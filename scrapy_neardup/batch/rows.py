@@ -100,8 +100,8 @@ def make_rows(topic: Topic, parts: int | Numbers, hashes: Numbers, values: Any =
     return make_table((np.broadcast_to(one, len(hashes)) for one in (topic, parts, hashes, values, originals)), ROWS)
 
 
-def rows_where(rows: pa.Table, is_wanted: npt.NDArray[np.bool_]) -> pa.Table:
-    """Return these rows."""
+def rows_where(rows: Any, is_wanted: npt.NDArray[np.bool_]) -> Any:
+    """Return these rows of a table or of a batch."""
     return rows.take(pa.array(np.flatnonzero(is_wanted)))
 
 
@@ -118,9 +118,9 @@ def distinct(rows: pa.Table) -> pa.Table:
     return rows.take(pa.array(order[is_new])).combine_chunks()
 
 
-def matching(rows: pa.Table, asked: Numbers) -> pa.Table:
+def matching(rows: pa.RecordBatch, asked: Numbers) -> pa.Table:
     """Return the rows of one topic that have one of these hashes."""
-    return rows_where(rows, is_among(numbers(rows["hash"]), asked))
+    return pa.Table.from_batches([rows_where(rows, is_among(numbers(rows["hash"]), asked))], ROWS)
 
 
 def is_among(values: npt.NDArray[Any], known: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:

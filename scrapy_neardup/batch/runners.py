@@ -200,12 +200,14 @@ def judge_if_new(
 
 def _answers(asked: Asked, parts: Sequence[ArchivePart], common: int) -> pa.Table:
     """Return the answers of these parts to the questions of the next one."""
-    answers = list[pa.Table]()
-    for topic, hashes in asked.items():
-        rows = [matching(part.rows_of(topic), hashes) for part in parts if len(hashes)]
-        rows.append(make_rows(topic, len(parts), hashes))
-        answers.append(answer_on(topic, pa.concat_tables(rows), common, len(parts)))
-    return pa.concat_tables(answers)
+    rows = {topic: [make_rows(topic, len(parts), hashes)] for topic, hashes in asked.items()}
+    topics = [topic for topic, hashes in asked.items() if len(hashes)]
+    for part in parts if topics else ():
+        for topic, left in zip(topics, part.rows_of(*topics), strict=True):
+            rows[topic].append(matching(left, asked[topic]))
+    return pa.concat_tables(
+        answer_on(topic, pa.concat_tables(found), common, len(parts)) for topic, found in rows.items()
+    )
 
 
 # Spark.
@@ -288,7 +290,7 @@ def _load(options: BatchOptions, parts: Sequence[ArchivePart], numbers: _Batches
             part = parts[number]
             yield from make_rows(Topic.PART, number, np.array([number])).to_batches()
             if part.rows.exists():
-                yield from part.rows_of(*ASKED).to_batches()
+                yield from part.rows_of(*ASKED)
             else:
                 for topic, hashes in PartPages(options, part).asked.items():
                     yield from make_rows(topic, number, hashes).to_batches()

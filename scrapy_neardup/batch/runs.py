@@ -180,16 +180,17 @@ class ArchivePart:
         one, other = (_given(file) for file in (self.judged, self.rows))
         return one if one == other else ""
 
-    def rows_of(self, *topics: Topic) -> pa.Table:
-        """Return ROWS of these topics."""
+    def rows_of(self, *topics: Topic) -> Iterator[pa.RecordBatch]:
+        """Return ROWS of each of these topics."""
         with pa.OSFile(str(self.rows)) as file:
             reader = pa.ipc.open_file(file)
-            batches = [reader.get_batch(topic - 1).replace_schema_metadata(None) for topic in topics]
-        return pa.Table.from_batches(batches, ROWS)
+            for topic in topics:
+                yield reader.get_batch(topic - 1).replace_schema_metadata(None)
 
     def asked(self) -> Asked:
         """Return the hashes that the judged pages ask for."""
-        return {topic: sorted_set(numbers(self.rows_of(topic)["hash"])) for topic in ASKED}
+        rows = zip(ASKED, self.rows_of(*ASKED), strict=True)
+        return {topic: sorted_set(numbers(found["hash"])) for topic, found in rows}
 
     def judged_pages(self) -> pa.Table:
         """Return JUDGED, mapped into memory."""

@@ -177,7 +177,7 @@ def test_the_parts_leave_the_records_and_counts_of_one_sequence(case: str, tmp_p
     left = {topic: Counter[int]() for topic in (Topic.COUNT, Topic.BITS, Topic.FORM)}
     for part in run.parts:
         for topic, found in left.items():
-            for row in part.rows_of(topic).to_pylist():
+            for row in next(part.rows_of(topic)).to_pylist():
                 number, value = row["hash"] % 2**64, row["value"]
                 found[number] = found[number] | value if topic is Topic.BITS else found[number] + value
     (numbers, counts, _), (sentences, bits, _) = exact.numbers.added(), exact.bits.added()

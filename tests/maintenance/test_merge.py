@@ -85,7 +85,7 @@ def test_a_merge_that_was_killed_is_completed_by_another(ours: list[PageEntry], 
             assert one.pages == sum(1 for _ in one.records())
         else:
             break
-        check(one)
+        check(one, allowed=["copy of a copy"])  # its original is renewed by the next merge
         assert dangling(one) <= dangling(state(ours)) | dangling(state(theirs))
         merged(one, state(theirs))
         assert rows(one) == rows(whole)

@@ -280,7 +280,9 @@ def test_who_sees_a_url_meanwhile_overtakes_no_write_that_depends_on_its_page(op
 
 def test_no_record_is_written_if_a_condition_fails_though_it_was_named_later(opening: Open) -> None:
     store = opening()
-    page = pending_page(Record(store.new_id(), URL, 7, 1.0, (5,), b"sketch"), store.begin("one"), store.url_key(URL))
+    page = pending_page(
+        Record(store.new_id(), URL, 7, 1.0, (5,), b"sketch"), store.journal.begin("one"), store.url_key(URL)
+    )
     row, programs = layout.record_key(layout.unpack_id(page.id)), [store.kv.link.program() for _ in range(2)]
     programs[0].register(page)
     programs[1].put_record(page, row, page.packed)
