@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
@@ -155,6 +156,10 @@ def _policy(name: str, value: Any) -> dict[Likeness | Kind, str]:
     return {**DEFAULT_POLICY, **{kinds[kind]: action for kind, action in given.items()}}
 
 
+#: A text that can be a host name, and no URL.
+_HOST = re.compile(r"\s*[^\s/:@?#*]+\s*")
+
+
 def _keep_policy(name: str, value: Any) -> KeepPolicy:
     if value in POLICIES:
         return str(value)
@@ -162,15 +167,11 @@ def _keep_policy(name: str, value: Any) -> KeepPolicy:
         hosts = json.loads(value) if isinstance(value, str) else value
     except ValueError:
         hosts = None
-    if isinstance(hosts, (list, tuple)) and hosts and all(isinstance(host, str) and _is_host(host) for host in hosts):
+    are_texts = isinstance(hosts, (list, tuple)) and all(isinstance(host, str) for host in hosts)
+    if hosts and are_texts and all(map(_HOST.fullmatch, hosts)):
         return tuple(hosts)
     such = "a list of hosts, the best first, such as ['a.example', 'b.example'] (on the command line as JSON)"
     raise _refusal(name, value, f"{', '.join(POLICIES)}, or {such}")
-
-
-def _is_host(text: str) -> bool:
-    """Whether a text can be a host name, not a URL."""
-    return bool(text.strip()) and not any(mark in text.strip() for mark in "/:@?#* \t\n")
 
 
 def _setting(read: Reader, default: Any) -> Any:

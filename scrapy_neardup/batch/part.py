@@ -92,19 +92,20 @@ class PartPages:
         self.is_alone = np.array(self.is_judged, bool) & ~np.array([*map(bool, canonicals)], bool)
         # Members of lists, and where the list of each page begins. A sentence that stands twice counts once.
         self.keys, self._key_starts = _lists(columns["keys"])
-        pages = np.arange(len(table), dtype=np.uint64)
+        pages = np.arange(len(table))
         #: By topic: hashes of keys and URLs in order, each with the first page that has it; the same for each page.
-        self._firsts = dict[Topic, tuple[Hashes, npt.NDArray[np.uint64]]]()
-        self._first = dict[Topic, npt.NDArray[np.uint64]]()
+        self._firsts = dict[Topic, tuple[Hashes, npt.NDArray[np.intp]]]()
+        self._first = dict[Topic, npt.NDArray[np.intp]]()
         self._page_of_key = np.repeat(pages, np.diff(self._key_starts))
         for topic, found, of in (Topic.KEY, self.keys, self._page_of_key), (Topic.URL, self.urls, pages):
             known, at, places = np.unique(found, return_index=True, return_inverse=True)
             self._firsts[topic] = known, of[at]
             self._first[topic] = of[at][places]
         sentences, starts = _lists(columns["sentences"])
-        of_pages = np.unique(np.repeat(pages << np.uint64(32), np.diff(starts)) | sentences)
+        begins = pages.astype(np.uint64) << np.uint64(32)
+        of_pages = np.unique(np.repeat(begins, np.diff(starts)) | sentences)
         self._sentences = of_pages.astype(np.uint32)
-        self._starts = np.append(np.searchsorted(of_pages, pages << np.uint64(32)), len(of_pages))
+        self._starts = np.append(np.searchsorted(of_pages, begins), len(of_pages))
         self.lengths = np.diff(self._starts)
         different = columns["site"].dictionary_encode()
         sites, site = [decode(one) for one in different.dictionary.to_pylist()], numbers(different.indices)
@@ -121,7 +122,7 @@ class PartPages:
         self._bit_places = places.astype(np.uint32)
         asked_urls = np.array([*self.urls, *hashes.every([*filter(None, canonicals)])], np.uint64)
         self.asked: Asked = {
-            Topic.KEY: sorted_set(signed(self.keys)),
+            Topic.KEY: np.sort(signed(self._firsts[Topic.KEY][0])),
             Topic.URL: sorted_set(signed(asked_urls)),
             Topic.COUNT: np.sort(signed(self.numbers)),
             Topic.BITS: signed(self.sentences),
@@ -145,11 +146,12 @@ class PartPages:
         count = len(self.ranks)
         bits = count_bits(counts.bits.counts) + np.bincount(self._bit_places, minlength=len(counts.bits.counts))
         here = counts.numbers.counts + np.bincount(self._here, minlength=len(counts.numbers.counts))
+        pages_of = self._page_of_key, np.repeat(np.arange(count), self.lengths)
         is_key_known = (self._first[Topic.KEY] < self._page_of_key) | is_among(self.keys, filed)
         is_common = (here >= COMMON_HERE)[self._here] | (bits >= COMMON_BITS)[self._bit_places]
         has_key, self.may_be_common = (
-            np.bincount(np.repeat(np.arange(count), np.diff(starts))[is_known], minlength=count) > 0
-            for starts, is_known in ((self._key_starts, is_key_known), (self._starts, is_common))
+            np.bincount(pages[is_known], minlength=count) > 0
+            for pages, is_known in zip(pages_of, (is_key_known, is_common), strict=True)
         )
         doubtful: npt.NDArray[np.bool_] = (
             ~self.is_alone | (self._first[Topic.URL] < np.arange(count)) | is_among(self.urls, newest)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent import futures
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -42,30 +43,36 @@ def open_judge(detector: Detector, wait: float, *, sealed: bool = False) -> Iter
         yield partial(detector.judge_now, sealed=sealed)
         return
     loop = asyncio.new_event_loop()
-    with closing(loop), futures.ThreadPoolExecutor(1, "neardup-judging") as thread:
+    thread = threading.Thread(target=loop.run_forever, name="neardup-judging", daemon=True)
 
-        def run(work: Coroutine[Any, Any, T]) -> T:
-            future = thread.submit(loop.run_until_complete, work)
-            try:
-                return future.result()
-            finally:
-                futures.wait([future])  # an interrupted caller must not use the state while the thread does
+    def run(work: Coroutine[Any, Any, T]) -> T:
+        future = asyncio.run_coroutine_threadsafe(work, loop)
+        try:
+            return future.result()
+        finally:
+            futures.wait([future])  # an interrupted caller must not use the state while the thread does
 
-        async def make() -> _SharedJudge:
-            return _SharedJudge(detector, wait, sealed)
+    async def make() -> _SharedJudge:
+        return _SharedJudge(detector, wait, sealed)
 
+    thread.start()
+    try:
         shared = run(make())
         try:
             yield lambda page: run(shared.judge(page))
         finally:
             run(shared.crawl.link.close())
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
 
 
 class _SharedJudge:
     """Judges pages on a state that other crawlers share, in the loop that runs when it is made.
 
     The pages take the way of a crawl's pages, so two copies that come at once see each other. That way is asynchronous,
-    and callers are not, or have a loop of their own. So the loop runs in another thread, while a caller waits.
+    and callers are not, or run a loop themselves. So this loop runs in another thread, while a caller waits.
     """
 
     def __init__(self, detector: Detector, wait: float, sealed: bool) -> None:
