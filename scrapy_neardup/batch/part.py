@@ -55,7 +55,7 @@ from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
+from scrapy_neardup.model import Fingerprint, Kind, Match, Outcome, Page, Verdict
 from scrapy_neardup.state.boilerplate import ALL_PAGES, COMMON_BITS, COMMON_HERE, Sentences, number_of_site, site_bit
 from scrapy_neardup.state.layout import kept_url
 from scrapy_neardup.state.pages import PageStore
@@ -444,12 +444,12 @@ def judge_part(
 
 def _judge(detector: Detector, page: Page, failed: str) -> Verdict:
     if failed:
-        return Verdict(Kind.UNJUDGED, page.url, reason=failed)  # type: ignore[arg-type]  # it is a reason
+        return Verdict(Outcome.UNJUDGED, page.url, reason=failed)  # type: ignore[arg-type]  # it is a reason
     try:
         return detector.judge_now(page, sealed=False)
     except Exception:  # one page must not end the part
         logger.exception("%s could not be judged. This is a bug; please report it with the traceback.", page.url)
-        return Verdict(Kind.UNJUDGED, page.url, reason="method_failed")
+        return Verdict(Outcome.UNJUDGED, page.url, reason="method_failed")
 
 
 class PartDetector(Detector):
@@ -486,10 +486,10 @@ class _LateTitle:
 def pack_verdict(verdict: Verdict) -> bytes:
     """Return a verdict as bytes; no bytes for a unique page without a match. The ids in it are ranks."""
     match = verdict.match
-    if verdict.kind is Kind.UNIQUE and match is None:
+    if verdict.outcome is Outcome.UNIQUE and match is None:
         return b""
     packed = [
-        *(verdict.kind.value, verdict.id, verdict.reason, verdict.kind_of_likeness, verdict.reader, verdict.group),
+        *(verdict.outcome.value, verdict.id, verdict.reason, verdict.kind_name, verdict.reader, verdict.group),
         match and [match.id, match.url, match.similarity, match.containment, match.shared],
     ]
     return json.dumps(packed).encode()
@@ -498,8 +498,8 @@ def pack_verdict(verdict: Verdict) -> bytes:
 def unpack_verdict(rank: int, url: str, reader: str, packed: bytes) -> Verdict:
     """Return a verdict that ``pack_verdict`` packed, or that on a unique page like no other. Matches have no time."""
     if not packed:
-        return Verdict(Kind.UNIQUE, url, rank, reader=reader)
-    kind, id, reason, likeness, reader, group, about = json.loads(packed)
+        return Verdict(Outcome.UNIQUE, url, rank, reader=reader)
+    outcome, id, reason, kind, reader, group, about = json.loads(packed)
     match = Match(about[0], about[1], 0.0, about[2], about[3], tuple(about[4])) if about else None
     why: AnyReason = reason
-    return Verdict(Kind(kind), url, id, match, why, Likeness(likeness) if likeness else None, reader, group)
+    return Verdict(Outcome(outcome), url, id, match, why, Kind(kind) if kind else None, reader, group)

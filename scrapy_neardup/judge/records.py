@@ -16,7 +16,7 @@ from scrapy_neardup.files import Entry
 from scrapy_neardup.files.entry import name_entry
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked
-from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.model import Outcome, Page, Verdict
 from scrapy_neardup.page.extraction import Answer, PageContent
 from scrapy_neardup.page.item import TEXT_PREFIX
 from scrapy_neardup.page.source import PageSource, UnreadPage
@@ -199,23 +199,23 @@ class Batch:
             if verdict is None:
                 page = self._reader.read(made, name, answer)
                 verdict = judge(page)
-                if verdict.kind is Kind.UNJUDGED and not verdict.id:  # so nothing was written
+                if verdict.outcome is Outcome.UNJUDGED and not verdict.id:  # so nothing was written
                     # The hash of an item takes as long as all other reading, and few pages need it.
                     hashed = self._reader.item_hash(page, entry)
                     if hashed != page.html:
                         verdict = judge(replace(page, html=hashed))
         except PageError as error:
-            verdict = Verdict(Kind.UNJUDGED, name, reason=error.reason)
+            verdict = Verdict(Outcome.UNJUDGED, name, reason=error.reason)
         except StoreError:
             raise
         except Exception:  # an unforeseen page must not cost the others; the traceback says what to mend
             logger.exception("%s could not be judged. This is a bug; please report it with the traceback.", entry.place)
-            verdict = Verdict(Kind.UNJUDGED, name, reason="method_failed")
+            verdict = Verdict(Outcome.UNJUDGED, name, reason="method_failed")
         return Judged(verdict, output_fields(entry, page))
 
     def _may_save_reading(self, entry: Entry, name: str, made: UnreadPage) -> bool:
         """Whether the state may know the bytes, and no output needs the text of a document."""
-        if entry.html and self._detector.policy.passes(Verdict(Kind.UNCHANGED, name)):
+        if entry.html and self._detector.policy.passes(Verdict(Outcome.UNCHANGED, name)):
             return False
         return self._detector.may_know(name, made.body)
 

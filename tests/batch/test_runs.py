@@ -24,7 +24,7 @@ from scrapy_neardup.deduplicator import Deduplicator
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files.writers import open_output
 from scrapy_neardup.judge.recipes import state_recipe
-from scrapy_neardup.model import Kind, Verdict
+from scrapy_neardup.model import Outcome, Verdict
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.record import Keep
 from tests.batch import OPTIONS, InlineRunner, Killed, judge_in_order, make_run, verdicts_of, write_records
@@ -178,8 +178,8 @@ def test_a_crawl_goes_on_with_the_exported_state(tmp_path: Path) -> None:
     close_store(store)
     with Deduplicator(store=url) as deduplicator:
         first, copy = (deduplicator.check(**records[at]) for at in (0, 5))
-        assert first.kind is Kind.UNCHANGED
-        assert copy.kind is Kind.DUPLICATE
+        assert first.outcome is Outcome.UNCHANGED
+        assert copy.outcome is Outcome.DUPLICATE
         assert copy.match is not None
         assert copy.match.url == records[0]["url"]
         new = deduplicator.check(url="http://new.example/", title="题3", text=article_text(3, 9))

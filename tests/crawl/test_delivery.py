@@ -20,7 +20,7 @@ from scrapy_neardup.crawl.delivery import Delivery, End, _overwrites, name_of
 from scrapy_neardup.crawl.visits import JudgedPage, Visit
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.in_flight import Reservation
-from scrapy_neardup.model import Fingerprint, Kind, Verdict
+from scrapy_neardup.model import Fingerprint, Outcome, Verdict
 from scrapy_neardup.state.record import Record
 from tests.crawl.parts import Exporter, Patch, Slot, notes, store
 
@@ -30,7 +30,7 @@ ENDS: dict[str, End] = {"s": "scraped", "d": "dropped", "f": "failed"}
 
 def judged_page(id: int = 7) -> JudgedPage:
     record = Record(id, "http://a.example/", id)
-    verdict = Verdict(Kind.UNIQUE, record.url, id)
+    verdict = Verdict(Outcome.UNIQUE, record.url, id)
     return JudgedPage(verdict, Reservation(record, Fingerprint((), b"")))
 
 

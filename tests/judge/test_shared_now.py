@@ -128,7 +128,7 @@ def test_a_script_that_closes_nothing_ends(url: str) -> None:
         f"from scrapy_neardup import Deduplicator; one = Deduplicator({url!r}); print(one.check(text='船来了' * 20))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
-    assert done.stdout.startswith("Verdict(kind=<Kind.UNIQUE")
+    assert done.stdout.startswith("Verdict(outcome=<Outcome.UNIQUE")
     assert done.stderr == ""
 
 
