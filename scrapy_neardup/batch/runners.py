@@ -34,6 +34,7 @@ from scrapy_neardup.batch.rows import (
     answer_on,
     distinct,
     is_among,
+    leave_pandas_out,
     make_rows,
     matching,
     named_ranks,
@@ -96,6 +97,7 @@ class LocalRunner:
         (run.folder / "complete").touch()
 
     def _complete(self) -> None:
+        leave_pandas_out()
         run, pages = self._run, 0
         earlier = [*(run.previous.parts if run.previous else ())]
         with closing(self._files()) as files:
@@ -146,6 +148,7 @@ def _begin_reader() -> None:
 
     A killed run cannot end its readers, and these would wait for work for ever.
     """
+    leave_pandas_out()
     if sys.platform != "win32":
         os.nice(5)
     Thread(target=_end_with, args=(parent_process(),), daemon=True).start()
@@ -159,7 +162,7 @@ def _end_with(judge: Any) -> None:
 def judge_after(options: BatchOptions, part: ArchivePart, earlier: Sequence[ArchivePart]) -> None:
     """Judge a part; all earlier ones are judged."""
     common, pages = options.make_method().common, PartPages(options, part)
-    asked = pages.asked
+    asked = part.asked() if part.rows.exists() else pages.asked  # a killed run may have noted more
     given = _answers(asked, earlier, common)
     given = pa.concat_tables([given, _answers(pages.asked_of_forms(given), earlier, common)])
     while judge_if_new(options, part, given, earlier, pages):

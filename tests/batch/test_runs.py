@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from scrapy_neardup.batch import pages
 from scrapy_neardup.batch.pages import malformed_records
 from scrapy_neardup.batch.results import export_state, write_kept, write_verdicts
 from scrapy_neardup.batch.rows import Topic, make_rows
 from scrapy_neardup.batch.runners import judge_if_new, plan
-from scrapy_neardup.batch.runs import BatchRun
+from scrapy_neardup.batch.runs import ArchivePart, BatchRun
 from scrapy_neardup.deduplicator import Deduplicator
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files.writers import open_output
@@ -53,6 +55,32 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, name: str) -> None:
         InlineRunner(run, ends).run()
         assert verdicts_of(run) == verdicts_of(whole) == judge_in_order([name])
     InlineRunner(whole, ends=1).run()  # a complete run does nothing more
+
+
+def test_a_part_that_was_to_be_judged_again_is_after_a_kill(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All keys of its pages are unforeseen, and earlier parts know them; the run is killed after each write."""
+    monkeypatch.setattr(pages, "METHODS", {})  # so the state makes the fingerprints
+    write, run = ArchivePart.write, make_run(tmp_path / "run", [name], 20)
+
+    def write_last(*arguments: Any) -> None:
+        write(*arguments)
+        raise Killed
+
+    monkeypatch.setattr(ArchivePart, "write", write_last)
+    while not run.is_complete:
+        with suppress(Killed):
+            InlineRunner(run).run()
+    assert verdicts_of(run) == judge_in_order([name])
+
+
+def test_a_batch_in_a_file_is_bounded_in_bytes(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "_BYTES", 1000)
+    run = make_run(tmp_path / "run", [name], 30)
+    InlineRunner(run).run()
+    assert max(len(batch) for part in run.parts for batch in part.batches()) < 10
+    assert verdicts_of(run) == judge_in_order([name])
 
 
 def test_a_part_is_judged_again_if_an_answer_differs(tmp_path: Path, name: str) -> None:
@@ -155,10 +183,10 @@ def test_kept_records_come_from_the_inputs_as_they_were(tmp_path: Path, name: st
 def test_an_input_may_have_no_page_at_all(tmp_path: Path, name: str) -> None:
     broken = tmp_path / "broken.jsonl"
     broken.write_text("{broken\n" * 3)
-    for inputs, pages, malformed in ([str(broken), name, str(broken)], 60, 6), ([str(broken)], 0, 3):
-        run = make_run(tmp_path / f"run{pages}", inputs, 60)
+    for inputs, count, malformed in ([str(broken), name, str(broken)], 60, 6), ([str(broken)], 0, 3):
+        run = make_run(tmp_path / f"run{count}", inputs, 60)
         InlineRunner(run).run()
-        assert (len(verdicts_of(run)), len([*malformed_records(run)])) == (pages, malformed)
+        assert (len(verdicts_of(run)), len([*malformed_records(run)])) == (count, malformed)
 
 
 def test_a_crawl_goes_on_with_the_exported_state(tmp_path: Path) -> None:
