@@ -141,7 +141,7 @@ class ComparingCascade(Cascade):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Agreement:
     """``right``: labelled pairs, read or known, on which a variant agrees. ``wrong``: pages of HTML wrongly dropped."""
 
     read: frozenset[tuple[str, str]]
@@ -215,11 +215,11 @@ def compare_variants(corpora: list[Corpus], variants: list[Variant]) -> dict[str
     return found
 
 
-def score_variant(corpus: Corpus, originals: Mapping[str, str]) -> Outcome:
+def score_variant(corpus: Corpus, originals: Mapping[str, str]) -> Agreement:
     """Compare the drops of a variant with the labels of a corpus."""
     related = corpus.related
     wrong = sum(related.get(page, page) != related.get(old, old) for page, old in originals.items()) if related else 0
-    return Outcome(_agreed(corpus.read, originals), _agreed(corpus.known, originals), wrong, len(originals))
+    return Agreement(_agreed(corpus.read, originals), _agreed(corpus.known, originals), wrong, len(originals))
 
 
 def _agreed(labels: Labels, originals: Mapping[str, str]) -> frozenset[tuple[str, str]]:

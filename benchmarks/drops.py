@@ -23,7 +23,7 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.judge.lists import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.maintenance.tables import SITES, add_site_drops
-from scrapy_neardup.model import Kind, Match, Page, Verdict
+from scrapy_neardup.model import Match, Outcome, Page, Verdict
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import memory_state
@@ -174,7 +174,8 @@ class State:
             if ruled.reservation is not None:
                 detector.commit(ruled.reservation, sealed=True)
             watch.see(one, ruled)
-            match, dropped = ruled.verdict.match, ruled.verdict.kind is Kind.DUPLICATE and ruled.reservation is None
+            match, verdict = ruled.verdict.match, ruled.verdict
+            dropped = verdict.outcome is Outcome.DUPLICATE and ruled.reservation is None
             self.pages += 1
             drops += dropped
             if dropped and match is not None:
@@ -228,7 +229,7 @@ def mirrors(pages: int, chance: random.Random, sites: int) -> bool:
     for id, (host, number) in enumerate(order, 1):
         url = f"http://{host}/{number}"
         match = Match(10**6 + number, f"http://0.example/{number}", 0.0, 1.0, 1.0) if number in known else None
-        verdict = Verdict(Kind.DUPLICATE if match else Kind.UNIQUE, url, id, match)
+        verdict = Verdict(Outcome.DUPLICATE if match else Outcome.UNIQUE, url, id, match)
         watch.see(Page(url, f"Title {number}"), Ruled(verdict))
         known.add(number)
     return bool(alarms(told))

@@ -69,7 +69,7 @@ def verdicts(corpus: Path) -> Iterator[str]:
             match = verdict.match
             original = ids.get(match.url, match.url) if match else "-"
             similarity = repr(match.similarity) if match else "-"
-            yield " ".join((str(place), id, verdict.kind.value, verdict.headline, original, similarity))
+            yield " ".join((str(place), id, verdict.outcome.value, verdict.headline, original, similarity))
 
 
 # A crawl of invented pages.

@@ -52,8 +52,8 @@ class Room:
         return (self.size - 2_000) // (1 if self.chars_count else bytes_each)
 
 
-Kind = Callable[[Room], "str | bytes"]
-KINDS: dict[str, Kind] = {}
+Outcome = Callable[[Room], "str | bytes"]
+KINDS: dict[str, Outcome] = {}
 
 
 def page(body: str, head: str = "<title>The ferry sails again</title>") -> str:
@@ -61,7 +61,7 @@ def page(body: str, head: str = "<title>The ferry sails again</title>") -> str:
     return f"<!doctype html><html><head><meta charset=utf-8>{head}</head><body>{AROUND}{body}</body></html>"
 
 
-def _add(name: str, make: Kind) -> None:
+def _add(name: str, make: Outcome) -> None:
     assert name not in KINDS, name
     KINDS[name] = make
 

@@ -27,7 +27,7 @@ from synthetic import pages
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import METHODS, make_method
-from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.model import Outcome, Page
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.text.normalize import letters, normalize
 
@@ -72,7 +72,7 @@ def shingles(page: Page) -> list[str]:
 def by_us(detector: Detector) -> Judge:
     def judge(page: Page) -> None:
         verdict = detector.judge_now(page, sealed=False)
-        assert verdict.kind is Kind.UNIQUE, verdict
+        assert verdict.outcome is Outcome.UNIQUE, verdict
 
     return judge
 

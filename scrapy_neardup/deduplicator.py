@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 from threading import RLock
 from types import TracebackType
 from typing import Any
+from weakref import WeakSet
 
 from scrapy_neardup.errors import NearDupError, SettingsError, StoreLocked, UsageError
 from scrapy_neardup.files import Entry
@@ -95,6 +97,7 @@ class Deduplicator:
             self._records = Batch(detector, judge, opened.enter_context(source))
             self._opened = opened.pop_all()
         self._closed = False
+        _OPEN.add(self)
 
     def check(
         self,
@@ -165,6 +168,17 @@ class Deduplicator:
             )
         if self._closed:
             raise UsageError("This Deduplicator is closed. Make another one, or end the 'with' after the last check.")
+
+
+#: Those of this process that may be open.
+_OPEN: WeakSet[Deduplicator] = WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Close what a script left open. Later the thread that asks a server stands still, and a close waits for ever."""
+    for one in list(_OPEN):
+        one.close()
 
 
 def _state_url(store: str | os.PathLike[str]) -> str:

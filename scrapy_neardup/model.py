@@ -106,7 +106,7 @@ class Fingerprint:
         return "quotes" if self.own + self.quoted >= needed else "boilerplate"
 
 
-class Likeness(str, Enum):
+class Kind(str, Enum):
     """How two pages are alike; the value is the name in stats, settings and tags.
 
     The first three are copies. The others are reported but pass unless the policy says otherwise.
@@ -129,7 +129,7 @@ class Comparison:
     """The result of comparing two sketches.
 
     ``similarity`` and ``containment`` (of the shorter page in the longer one) lie in [0, 1]. ``certain``: a duplicate
-    by similarity alone. ``identical``: same article, word by word, and same title. ``likeness``: how the pages are
+    by similarity alone. ``identical``: same article, word by word, and same title. ``kind``: how the pages are
     alike, or None. ``same_site``: both are known to be of one site. ``in_form``: they also look alike, and a title word
     of one page is missing in the other, as if one template was filled in twice.
     """
@@ -139,13 +139,13 @@ class Comparison:
     duplicate: bool
     certain: bool
     identical: bool
-    likeness: Likeness | None = None
+    kind: Kind | None = None
     same_site: bool = False
     in_form: bool = False
 
-    def is_copy(self, also_copies: Set[Likeness]) -> bool:
-        """Whether the new page is a copy, by the method or because its likeness counts as one."""
-        return self.duplicate or self.likeness in also_copies
+    def is_copy(self, also_copies: Set[Kind]) -> bool:
+        """Whether the new page is a copy, by the method or because its kind counts as one."""
+        return self.duplicate or self.kind in also_copies
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ class Match:
 ROW: Final = "listing"
 
 
-class Kind(str, Enum):
+class Outcome(str, Enum):
     """The seven verdicts; the value is the name in stats, logs and tags."""
 
     #: No earlier page has the same article. The item passes.
@@ -212,20 +212,20 @@ class Kind(str, Enum):
 class Verdict:
     """The verdict on one page.
 
-    ``kind`` is the answer. ``match`` is the earlier page that decided it; for a better page, the page that it
-    supersedes. ``likeness`` says how both are alike. ``reason`` says why a page is unjudged.
+    ``outcome`` is the answer. ``match`` is the earlier page that decided it; for a better page, the page that it
+    supersedes. ``kind`` says how both are alike. ``reason`` says why a page is unjudged.
 
     ``id`` names the page in the state (0: it is not there). ``reader`` says how its text was found in the HTML.
     ``group`` names the group of a page that passes but belongs to one. ``by_hand``: a manual verdict decided.
     ``same_bytes``: the URL had the same bytes before, so the page was not read.
     """
 
-    kind: Kind
+    outcome: Outcome
     url: str
     id: int = 0
     match: Match | None = None
     reason: AnyReason = ""
-    likeness: Likeness | None = None
+    kind: Kind | None = None
     reader: str = ""
     group: int = 0
     by_hand: bool = False
@@ -234,7 +234,7 @@ class Verdict:
     @property
     def is_copy(self) -> bool:
         """Whether the page is a duplicate, unchanged or a minor update."""
-        return self.kind in (Kind.DUPLICATE, Kind.UNCHANGED, Kind.MINOR_UPDATE)
+        return self.outcome in (Outcome.DUPLICATE, Outcome.UNCHANGED, Outcome.MINOR_UPDATE)
 
     @property
     def similar_id(self) -> str:
@@ -243,40 +243,40 @@ class Verdict:
         return f"{group:016x}" if group else ""
 
     @property
-    def kind_of_likeness(self) -> str | None:
-        """The name of the likeness, if there is one."""
-        return self.likeness.value if self.likeness else None
+    def kind_name(self) -> str | None:
+        """The name of the kind, if there is one."""
+        return self.kind.value if self.kind else None
 
     @property
     def headline(self) -> str:
-        """The kind, with the reason or the likeness.
+        """The outcome, with the reason or the kind.
 
-        >>> Verdict(Kind.UNJUDGED, "http://a.example/", reason="no_text").headline
+        >>> Verdict(Outcome.UNJUDGED, "http://a.example/", reason="no_text").headline
         'unjudged (no_text)'
         """
-        detail = self.reason or self.kind_of_likeness
-        return f"{self.kind.value} ({detail})" if detail else self.kind.value
+        detail = self.reason or self.kind_name
+        return f"{self.outcome.value} ({detail})" if detail else self.outcome.value
 
     def sentence(self) -> str:
         """The verdict in one line, for logs and for the message of a dropped item.
 
-        >>> print(Verdict(Kind.UNJUDGED, "http://a.example/", reason="no_text").sentence())
+        >>> print(Verdict(Outcome.UNJUDGED, "http://a.example/", reason="no_text").sentence())
         unjudged (no_text): http://a.example/
         """
-        kind, url = self.headline, one_line(self.url)
+        what, url = self.headline, one_line(self.url)
         if self.match is None:
-            return f"{kind}: {url}"
+            return f"{what}: {url}"
         earlier = one_line(self.match.url)
         shared = f', both say "{one_line(self.match.shared[0], 60)}"' if self.match.shared else ""
         shared += ", judged by hand" if self.by_hand else ""
         shared += ", the same bytes" if self.same_bytes else ""
-        if self.kind is Kind.DUPLICATE:
-            return f"{kind}: {url} is a copy of {earlier} (similarity {self.match.similarity:.2f}{shared})"
-        if self.kind is Kind.BETTER:
-            return f"{kind}: {url} supersedes {earlier} (similarity {self.match.similarity:.2f}{shared})"
-        if self.kind is Kind.UNIQUE:
-            return f"{kind}: {url} is like {earlier} (containment {self.match.containment:.2f}{shared})"
-        return f"{kind}: {url} (similarity {self.match.similarity:.2f} to its earlier text{shared})"
+        if self.outcome is Outcome.DUPLICATE:
+            return f"{what}: {url} is a copy of {earlier} (similarity {self.match.similarity:.2f}{shared})"
+        if self.outcome is Outcome.BETTER:
+            return f"{what}: {url} supersedes {earlier} (similarity {self.match.similarity:.2f}{shared})"
+        if self.outcome is Outcome.UNIQUE:
+            return f"{what}: {url} is like {earlier} (containment {self.match.containment:.2f}{shared})"
+        return f"{what}: {url} (similarity {self.match.similarity:.2f} to its earlier text{shared})"
 
     def as_tag(self) -> dict[str, Any]:
         """The verdict as plain data, for the field of a tagged item.
@@ -287,14 +287,14 @@ class Verdict:
         match = self.match
         first_seen = datetime.fromtimestamp(match.first_seen, tz=timezone.utc) if match else None
         return {
-            "verdict": self.kind.value,
-            "kind": self.kind_of_likeness,
+            "verdict": self.outcome.value,
+            "kind": self.kind_name,
             "reason": self.reason or ("by_hand" if self.by_hand else "same_bytes" if self.same_bytes else None),
             "reader": self.reader or None,
             "similar_id": self.similar_id or None,
             "original": match.url if match and self.is_copy else None,
             "like": match.url if match and not self.is_copy else None,
-            "supersedes": match.url if match and self.kind is Kind.BETTER else None,
+            "supersedes": match.url if match and self.outcome is Outcome.BETTER else None,
             "first_seen": first_seen.isoformat(timespec="seconds") if first_seen else None,
             "similarity": round(match.similarity, 4) if match else None,
             "containment": round(match.containment, 4) if match else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
@@ -15,7 +16,7 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judge.context import FIRST, POLICIES, KeepPolicy, Policy
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.methods.cascade.parameters import ARTICLE, METHOD, PROFILES
-from scrapy_neardup.model import Kind, Likeness, Verdict
+from scrapy_neardup.model import Kind, Outcome, Verdict
 from scrapy_neardup.page.extraction import Extractor, HtmlReader
 from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.page.source import BodyHasher, PageSource
@@ -36,13 +37,13 @@ DEFAULT_FIELDS = {**{part: part for part in ("url", "title", "keywords", "descri
 ACTIONS = DROP, TAG, PASS = "drop", "tag", "pass"
 #: As many workers as cores and memory allow, started once a crawl needs them.
 AUTO = "auto"
-DEFAULT_POLICY: Mapping[Likeness | Kind, str] = {
-    Likeness.IDENTICAL: DROP,
-    Likeness.NEAR: DROP,
-    Likeness.RETITLED: DROP,
-    Likeness.EXCERPT: TAG,
-    Likeness.SAME_TITLE: TAG,
-    Kind.MINOR_UPDATE: DROP,
+DEFAULT_POLICY: Mapping[Kind | Outcome, str] = {
+    Kind.IDENTICAL: DROP,
+    Kind.NEAR: DROP,
+    Kind.RETITLED: DROP,
+    Kind.EXCERPT: TAG,
+    Kind.SAME_TITLE: TAG,
+    Outcome.MINOR_UPDATE: DROP,
 }
 #: A worker has this many times NEARDUP_MAX_SECONDS for a page: the machine may be busy, and nobody waits.
 _TIMES = 4
@@ -144,7 +145,7 @@ def _fields(name: str, value: Any) -> dict[str, str]:
     return {**DEFAULT_FIELDS, **given}
 
 
-def _policy(name: str, value: Any) -> dict[Likeness | Kind, str]:
+def _policy(name: str, value: Any) -> dict[Kind | Outcome, str]:
     given, kinds = _mapping(name, value), {kind.value: kind for kind in DEFAULT_POLICY}
     for kind, action in given.items():
         if kind not in kinds or action not in ACTIONS:
@@ -155,6 +156,10 @@ def _policy(name: str, value: Any) -> dict[Likeness | Kind, str]:
     return {**DEFAULT_POLICY, **{kinds[kind]: action for kind, action in given.items()}}
 
 
+#: A text that can be a host name, and no URL.
+_HOST = re.compile(r"\s*[^\s/:@?#*]+\s*")
+
+
 def _keep_policy(name: str, value: Any) -> KeepPolicy:
     if value in POLICIES:
         return str(value)
@@ -162,15 +167,11 @@ def _keep_policy(name: str, value: Any) -> KeepPolicy:
         hosts = json.loads(value) if isinstance(value, str) else value
     except ValueError:
         hosts = None
-    if isinstance(hosts, (list, tuple)) and hosts and all(isinstance(host, str) and _is_host(host) for host in hosts):
+    are_texts = isinstance(hosts, (list, tuple)) and all(isinstance(host, str) for host in hosts)
+    if hosts and are_texts and all(map(_HOST.fullmatch, hosts)):
         return tuple(hosts)
     such = "a list of hosts, the best first, such as ['a.example', 'b.example'] (on the command line as JSON)"
     raise _refusal(name, value, f"{', '.join(POLICIES)}, or {such}")
-
-
-def _is_host(text: str) -> bool:
-    """Whether a text can be a host name, not a URL."""
-    return bool(text.strip()) and not any(mark in text.strip() for mark in "/:@?#* \t\n")
 
 
 def _setting(read: Reader, default: Any) -> Any:
@@ -195,7 +196,7 @@ class Config:
     #: What happens to each kind of copy, and to a ``minor_update``: ``drop``; ``tag`` (the item passes with its
     #: verdict); ``pass`` (the item passes as it is). Kinds that you leave out keep their default. Example:
     #: ``{"retitled": "tag", "excerpt": "drop"}``.
-    policy: Mapping[Likeness | Kind, str] = _setting(_policy, DEFAULT_POLICY)
+    policy: Mapping[Kind | Outcome, str] = _setting(_policy, DEFAULT_POLICY)
     #: The URL of the state. By default a LevelDB folder (SQLite where plyvel is not installed) in the project's
     #: ``.scrapy/neardup``, or in that of the working directory outside of projects. Forms: ``leveldb:///path``,
     #: ``sqlite:///path``, ``memory:``, and on a server ``redis://host:6379/0?state=name``, ``rediss://…``,
@@ -275,18 +276,16 @@ class Config:
         return config
 
     @property
-    def also_copies(self) -> frozenset[Likeness]:
+    def also_copies(self) -> frozenset[Kind]:
         """Kinds that the policy drops though they are no duplicates."""
-        return frozenset(
-            likeness for likeness in (Likeness.EXCERPT, Likeness.SAME_TITLE) if self.policy[likeness] == DROP
-        )
+        return frozenset(kind for kind in (Kind.EXCERPT, Kind.SAME_TITLE) if self.policy[kind] == DROP)
 
     def action(self, verdict: Verdict) -> str:
         """What happens to the item: one of ``ACTIONS``."""
-        if not self.drop or verdict.kind is Kind.BETTER:  # the tag says what it supersedes
+        if not self.drop or verdict.outcome is Outcome.BETTER:  # the tag says what it supersedes
             return TAG
-        kind = Kind.MINOR_UPDATE if verdict.kind is Kind.MINOR_UPDATE else verdict.likeness
-        return self.policy[kind] if kind is not None else DROP if verdict.is_copy else PASS
+        ruled = Outcome.MINOR_UPDATE if verdict.outcome is Outcome.MINOR_UPDATE else verdict.kind
+        return self.policy[ruled] if ruled is not None else DROP if verdict.is_copy else PASS
 
     def passes(self, verdict: Verdict) -> bool:
         """Whether the item goes on to later pipelines."""

@@ -25,7 +25,7 @@ from scrapy_neardup.kv.files import FileEngine
 from scrapy_neardup.kv.leveldb import LevelDB
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.model import Kind, Likeness, Page, Verdict
+from scrapy_neardup.model import Kind, Outcome, Page, Verdict
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.layout import meta_key, pack_seen, url_key
@@ -102,7 +102,7 @@ def make_detector(
     drops: bool = True,
     keep: Keep = Keep.NOTHING,
     policy: KeepPolicy = "first",
-    also_copies: Set[Likeness] = frozenset(),
+    also_copies: Set[Kind] = frozenset(),
     min_letters: int = 40,
     who: str = "test",
     passes: Callable[[Verdict], bool] | None = None,
@@ -136,9 +136,9 @@ def answer(detector: Detector, wanted: Page) -> Verdict:
     return judge_page(detector, wanted).verdict
 
 
-def kind(detector: Detector, wanted: Page) -> Kind:
-    """The kind of the verdict on a page whose item comes through."""
-    return answer(detector, wanted).kind
+def outcome(detector: Detector, wanted: Page) -> Outcome:
+    """The outcome of the verdict on a page whose item comes through."""
+    return answer(detector, wanted).outcome
 
 
 def reserve(detector: Detector, wanted: Page) -> Reservation:
@@ -149,10 +149,10 @@ def reserve(detector: Detector, wanted: Page) -> Reservation:
     return ruling.reservation
 
 
-def summary(found: Verdict) -> tuple[Kind, Likeness | None, str | None]:
-    """Kind, likeness, and the name of the page that decided, as ``page`` takes it."""
+def summary(found: Verdict) -> tuple[Outcome, Kind | None, str | None]:
+    """Outcome, kind, and the name of the page that decided, as ``page`` takes it."""
     like = found.match.url.removeprefix("http://").removesuffix(".example/") if found.match else None
-    return found.kind, found.likeness, like
+    return found.outcome, found.kind, like
 
 
 # States in memory

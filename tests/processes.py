@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,13 @@ def processes(mark: Path) -> list[int]:
             if f"{MARK}={mark}".encode() in one.read_bytes().split(b"\0"):
                 found.append(int(one.parent.name))
     return found
+
+
+def wait_until(condition: Callable[[], object], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def answer_with_hash_seed(seed: str, code: str, given: object = None, timeout: int = 60) -> Any:

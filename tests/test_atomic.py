@@ -12,15 +12,18 @@ from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.errors import NearDupError
 
 
-def test_a_file_is_replaced_at_the_end(tmp_path: Path) -> None:
-    path = tmp_path / "out.jsonl.gz"
+def test_a_file_is_replaced_at_the_end_and_a_link_stays_one(tmp_path: Path) -> None:
+    path, link = tmp_path / "out.jsonl.gz", tmp_path / "link.gz"
     path.write_text("before")
-    with replace_file(path) as draft:
-        assert (draft.parent, draft.suffix) == (tmp_path, ".gz")
-        draft.write_text("after")
-        assert path.read_text() == "before"
-    assert path.read_text() == "after"
-    assert list(tmp_path.iterdir()) == [path]
+    link.symlink_to(path)
+    for name, before, after in [(path, "before", "after"), (link, "after", "later")]:
+        with replace_file(name) as draft:
+            assert (draft.parent, draft.suffix) == (tmp_path, ".gz")
+            draft.write_text(after)
+            assert path.read_text() == before
+        assert path.read_text() == after
+    assert link.is_symlink()
+    assert {*tmp_path.iterdir()} == {path, link}
 
 
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, BrokenPipeError])
@@ -37,16 +40,6 @@ def test_an_error_leaves_the_earlier_file(error: type[BaseException], tmp_path: 
         fail()
     assert path.read_text() == "before"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_link_stays_one(tmp_path: Path) -> None:
-    target, link = tmp_path / "target", tmp_path / "link"
-    target.write_text("before")
-    link.symlink_to(target)
-    with replace_file(link) as draft:
-        draft.write_text("after")
-    assert link.is_symlink()
-    assert target.read_text() == "after"
 
 
 def test_a_pipe_is_written_and_not_replaced(tmp_path: Path) -> None:

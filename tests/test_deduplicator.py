@@ -19,7 +19,7 @@ import pytest
 from scrapy_neardup import Deduplicator
 from scrapy_neardup.errors import NearDupError, SettingsError, StoreLocked, StoreMismatch, UsageError
 from scrapy_neardup.kv.lock import is_held
-from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.model import Outcome, Page
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.pages import PageStore
@@ -77,21 +77,21 @@ def test_verdicts_equal_those_of_a_crawl() -> None:
     with Deduplicator() as dedup:
         verdicts = [dedup.check(**page(*one)) for one in stream]
     stats = crawl([article(*one) for one in stream], NEARDUP_STORE="memory:")
-    for kind in Kind:
-        counted = sum(count for stat, count in stats.items() if stat.startswith(f"neardup/{kind.value}"))
-        assert counted == sum(verdict.kind is kind for verdict in verdicts), kind
-    assert {verdict.kind for verdict in verdicts} >= {Kind.UNIQUE, Kind.DUPLICATE, Kind.UNCHANGED}
+    for outcome in Outcome:
+        counted = sum(count for stat, count in stats.items() if stat.startswith(f"neardup/{outcome.value}"))
+        assert counted == sum(verdict.outcome is outcome for verdict in verdicts), outcome
+    assert {verdict.outcome for verdict in verdicts} >= {Outcome.UNIQUE, Outcome.DUPLICATE, Outcome.UNCHANGED}
 
 
 @pytest.mark.parametrize("form", [Path, lambda path: f"{SQLITE}{path}"], ids=["path", "URL"])
 def test_crawls_and_scripts_share_a_state(tmp_path: Path, form: Callable[[Path], Any]) -> None:
     store = form(tmp_path / "seen.db")
     with Deduplicator(store) as dedup:
-        assert dedup.check(**page(1)).kind is Kind.UNIQUE
+        assert dedup.check(**page(1)).outcome is Outcome.UNIQUE
     stats = crawl([article(1), article(1, 1), article(2)], NEARDUP_STORE=f"{SQLITE}{tmp_path}/seen.db")
     assert [stats.get(f"neardup/{kind}") for kind in ("unchanged", "duplicate", "unique")] == [1, 1, 1]
     with Deduplicator(store) as dedup:
-        assert dedup.check(**page(2, 1)).kind is Kind.DUPLICATE
+        assert dedup.check(**page(2, 1)).outcome is Outcome.DUPLICATE
 
 
 def test_html_is_read_as_in_a_crawl_by_its_charset() -> None:
@@ -106,7 +106,7 @@ def test_html_is_read_as_in_a_crawl_by_its_charset() -> None:
     ]
     with Deduplicator() as dedup:
         first = dedup.check(url="http://a.example/1", html=plain)
-        assert (first.kind, first.reader) == (Kind.UNIQUE, "article")
+        assert (first.outcome, first.reader) == (Outcome.UNIQUE, "article")
         for place, given in enumerate(others):
             found = dedup.check(url=f"http://{place}.example/", **given)
             assert (found.is_copy, found.similar_id) == (True, first.similar_id), place
@@ -115,8 +115,8 @@ def test_html_is_read_as_in_a_crawl_by_its_charset() -> None:
 
 def test_a_page_is_known_by_its_url_and_else_by_its_text_and_title() -> None:
     with Deduplicator() as dedup:
-        kinds = [dedup.check(url="http://a.example/", text=article_text(one)).kind for one in (1, 1, 2, 2, 1)]
-    assert kinds == [Kind.UNIQUE, Kind.UNCHANGED, Kind.UPDATED, Kind.UNCHANGED, Kind.UPDATED]
+        kinds = [dedup.check(url="http://a.example/", text=article_text(one)).outcome for one in (1, 1, 2, 2, 1)]
+    assert kinds == [Outcome.UNIQUE, Outcome.UNCHANGED, Outcome.UPDATED, Outcome.UNCHANGED, Outcome.UPDATED]
     with Deduplicator() as dedup:
         for text, title, verdict in (
             (FERRY, "The ferry", "unique"),
@@ -171,7 +171,7 @@ def test_a_look_has_the_same_verdict_and_leaves_no_trace(tmp_path: Path) -> None
             found = dedup.check(**given)
             for look in looks:
                 assert (look.headline, look.sentence()) == (found.headline, found.sentence())
-                assert look.similar_id == "" or look.is_copy or look.kind is Kind.UNJUDGED
+                assert look.similar_id == "" or look.is_copy or look.outcome is Outcome.UNJUDGED
             seen.add(found.headline)
     assert seen >= {"unique", "unchanged", "updated", "duplicate (near)", "unique (excerpt)", "unjudged (too_short)"}
 
@@ -182,11 +182,11 @@ def test_a_look_finds_pages_in_flight_and_leaves_them(tmp_path: Path) -> None:
         held = reserve(crawling._detector, Page(**page(1)))
         for given, remember in ((page(1, 1), False), (page(1), False), (page(1, 1), True)):
             assert dedup.check(**given, remember=remember).reason == "in_flight"
-        assert dedup.check(**page(1, 1)).kind is Kind.UNCHANGED, "what gave up is filed"
+        assert dedup.check(**page(1, 1)).outcome is Outcome.UNCHANGED, "what gave up is filed"
         assert crawling._detector.in_flight.under(article_url(1)) == [held]
         crawling._detector.commit(held, sealed=True)
         assert not crawling._detector.in_flight
-        assert dedup.check(**page(1, 2), remember=False).kind is Kind.DUPLICATE
+        assert dedup.check(**page(1, 2), remember=False).outcome is Outcome.DUPLICATE
 
 
 @pytest.mark.parametrize("step", ["take_over", "open_judge", "Config.open_source"])
@@ -200,7 +200,7 @@ def test_a_failed_constructor_releases_the_state(tmp_path: Path, monkeypatch: py
             Deduplicator(tmp_path / "seen.db")
     assert not is_held(tmp_path / "seen.db.lock")
     with Deduplicator(tmp_path / "seen.db") as dedup:
-        assert dedup.check(**page(1)).kind is Kind.UNIQUE
+        assert dedup.check(**page(1)).outcome is Outcome.UNIQUE
 
 
 # The state.
@@ -215,7 +215,7 @@ def test_pages_of_a_killed_crawl_are_rolled_back_loudly(tmp_path: Path, caplog: 
     assert not caplog.messages
     with Deduplicator(path) as dedup:
         assert "1 pages are rolled back in the state, because their crawl (morning)" in caplog.text
-        assert [dedup.check(**page(one)).kind for one in (1, 2)] == [Kind.UNCHANGED, Kind.UNIQUE]
+        assert [dedup.check(**page(one)).outcome for one in (1, 2)] == [Outcome.UNCHANGED, Outcome.UNIQUE]
 
 
 def test_two_in_one_process_share_a_state_and_the_last_one_closes_it(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_two_in_one_process_share_a_state_and_the_last_one_closes_it(tmp_path: P
     assert other.check(**page(1, 1)).is_copy
     one.close()
     one.close()
-    assert other.check(**page(1)).kind is Kind.UNCHANGED
+    assert other.check(**page(1)).outcome is Outcome.UNCHANGED
     message = said(lambda: Deduplicator(path, min_letters=50, method="simhash"), StoreMismatch)
     assert "with other parameters" in message
     assert "close the first" in message
@@ -290,7 +290,7 @@ def test_threads_take_turns() -> None:
         found = list(pool.map(lambda one: dedup.check(**one), pages))
     groups = [{verdict.similar_id for verdict in found[family::10]} for family in range(10)]
     assert [len(group) for group in groups] == [1] * 10
-    assert sum(verdict.kind is Kind.UNIQUE for verdict in found) == 10
+    assert sum(verdict.outcome is Outcome.UNIQUE for verdict in found) == 10
 
 
 def test_within_a_running_loop_also_pages_that_are_read_in_a_process_of_their_own() -> None:

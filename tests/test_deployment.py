@@ -13,7 +13,7 @@ import yaml
 from neardup_reference import stat_names
 
 from scrapy_neardup.crawl import stats
-from scrapy_neardup.model import Kind
+from scrapy_neardup.model import Outcome
 from scrapy_neardup.state.urls import parse_url
 
 ROOT = Path(__file__).parents[1]
@@ -44,7 +44,7 @@ def test_a_linter_or_a_schema_accepts_the_file(file: str) -> None:
 def test_the_metrics_are_stats() -> None:
     """scrapy-metrics-exporter makes ``scrapy_neardup_pages`` of ``neardup/pages``."""
     for file in ["dashboard.json", "alerts.yml"]:
-        known = {*stat_names(), *(stats.verdict(kind.value) for kind in Kind), stats.verdict("unjudged", ".+")}
+        known = {*stat_names(), *(stats.verdict(outcome.value) for outcome in Outcome), stats.verdict("unjudged", ".+")}
         metrics = {f"scrapy_{name.replace('/', '_')}" for name in known}
         named = set(re.findall(r"scrapy_neardup_[\w.+]+", (DEPLOY / file).read_text(encoding="utf-8")))
         assert len(named) > 8, file

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.model import Likeness
+from scrapy_neardup.model import Kind
 from scrapy_neardup.page.extraction import extract
 
 ROOT = Path(__file__).parents[1]
@@ -81,7 +81,7 @@ def test_the_site_has_families_of_every_kind() -> None:
         *("edited_retitled", "excerpt", "same_title", "notice", "short_notice", "disclaimer", "near_empty"),
         *("bulletin", "frame"),
     }
-    assert {page["kind"] for page in pages()} == {None, *(likeness.value for likeness in Likeness)}
+    assert {page["kind"] for page in pages()} == {None, *(kind.value for kind in Kind)}
 
 
 @pytest.mark.slow
@@ -98,7 +98,7 @@ def test_every_page_of_the_example_gets_the_verdict_that_it_should(project: Path
     assert not wrong
     [frame] = [page["path"] for page in pages() if page["made"] == "frame"]
     assert tagged[frame]["neardup"]["reason"] == "boilerplate"
-    for kind in Likeness:
+    for kind in Kind:
         count = sum(page["kind"] == kind.value for page in pages())
         assert f"'neardup/kind/{kind.value}': {count}," in log
 

@@ -11,8 +11,7 @@ from scrapy.settings import Settings
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.methods.literature.pieces import NSHash
-from scrapy_neardup.model import Kind as Verdicts
-from scrapy_neardup.model import Likeness, Verdict
+from scrapy_neardup.model import Kind, Outcome, Verdict
 from scrapy_neardup.settings import (
     ACTIONS,
     DEFAULT_FIELDS,
@@ -27,9 +26,9 @@ from scrapy_neardup.settings import (
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Keep
 
-Kind = Callable[[dict[str, Any]], Mapping[str, Any]]
+MakeSettings = Callable[[dict[str, Any]], Mapping[str, Any]]
 
-both_kinds = pytest.mark.parametrize("kind", [dict, Settings], ids=["dict", "Settings"])
+both_kinds = pytest.mark.parametrize("make", [dict, Settings], ids=["dict", "Settings"])
 
 
 def own_extractor(html: str, url: str) -> str:
@@ -45,8 +44,8 @@ READ: dict[str, list[tuple[Any, Any]]] = {
     "DROP_DUPLICATES drop": [(True, True), ("False", False), ("no", False), (" TRUE ", True), (None, True)],
     "NEARDUP_POLICY policy": [
         ({}, DEFAULT_POLICY),
-        ('{"retitled": "tag"}', {**DEFAULT_POLICY, Likeness.RETITLED: "tag"}),
-        ('{"excerpt": "drop", "near": "pass"}', {**DEFAULT_POLICY, Likeness.EXCERPT: "drop", Likeness.NEAR: "pass"}),
+        ('{"retitled": "tag"}', {**DEFAULT_POLICY, Kind.RETITLED: "tag"}),
+        ('{"excerpt": "drop", "near": "pass"}', {**DEFAULT_POLICY, Kind.EXCERPT: "drop", Kind.NEAR: "pass"}),
     ],
     "NEARDUP_ENABLED enabled": [(False, False), (None, True)],
     "NEARDUP_STORE store": [
@@ -146,16 +145,16 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
 
 
 @both_kinds
-def test_without_settings_the_defaults_hold(kind: Kind) -> None:
-    assert Config.from_settings(kind({"BOT_NAME": "ferry"})) == Config()
+def test_without_settings_the_defaults_hold(make: MakeSettings) -> None:
+    assert Config.from_settings(make({"BOT_NAME": "ferry"})) == Config()
 
 
 @both_kinds
-def test_a_setting_is_read(kind: Kind) -> None:
+def test_a_setting_is_read(make: MakeSettings) -> None:
     for names, cases in READ.items():
         name, field = names.split(" ")
         for value, expected in cases:
-            found = getattr(Config.from_settings(kind({name: value})), field)
+            found = getattr(Config.from_settings(make({name: value})), field)
             assert (type(found), found) == (type(expected), expected), (name, value)
 
 
@@ -173,9 +172,9 @@ def refusal(settings: Mapping[str, Any]) -> str:
 
 
 @both_kinds
-def test_an_impossible_value_is_refused_in_a_sentence_that_names_the_setting(kind: Kind) -> None:
+def test_an_impossible_value_is_refused_in_a_sentence_that_names_the_setting(make: MakeSettings) -> None:
     for name, value, reason in ((name, *case) for name, cases in REFUSED.items() for case in cases):
-        said = refusal(kind({name: value}))
+        said = refusal(make({name: value}))
         assert said, f"{name} = {value!r} was taken"
         assert reason in said, (name, value)
         assert name in said, (name, value)
@@ -184,7 +183,7 @@ def test_an_impossible_value_is_refused_in_a_sentence_that_names_the_setting(kin
 
 @both_kinds
 def test_an_unknown_name_is_refused_and_one_like_ours_is_a_warning(
-    kind: Kind, caplog: pytest.LogCaptureFixture
+    make: MakeSettings, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name, meant in {
         "NEARDUP_STROE": "NEARDUP_STORE",
@@ -193,7 +192,7 @@ def test_an_unknown_name_is_refused_and_one_like_ours_is_a_warning(
         "NEARDUP_DROP_DUPLICATES": "DROP_DUPLICATES",
         "NEARDUP_QQQQQQQQQQQQQQQQQQQQQQ": "",
     }.items():
-        said = refusal(kind({name: 1}))
+        said = refusal(make({name: 1}))
         assert f"There is no setting {name}" in said
         assert f"The settings are: {', '.join(SETTINGS)}." in said
         assert f"Did you mean {meant}" in said if meant else "Did you mean" not in said, name
@@ -205,7 +204,7 @@ def test_an_unknown_name_is_refused_and_one_like_ours_is_a_warning(
         "NEARDUPE_POLICY": "NEARDUP_POLICY",
     }.items():
         caplog.clear()
-        assert Config.from_settings(kind({name: False})) == Config()
+        assert Config.from_settings(make({name: False})) == Config()
         [said] = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
         assert f"does not read the setting {name}." in said
         assert f"write {meant}." in said
@@ -227,39 +226,39 @@ def test_a_configuration_makes_its_parts_and_shares_no_defaults() -> None:
     for name in ("fields", "parameters", "policy"):
         assert getattr(Config(), name) is not getattr(Config(), name)
     Config.from_settings({"NEARDUP_POLICY": {"near": "pass"}})
-    assert DEFAULT_POLICY[Likeness.NEAR] == "drop"
+    assert DEFAULT_POLICY[Kind.NEAR] == "drop"
 
 
 @both_kinds
-def test_one_setting_can_be_read_without_the_others(kind: Kind) -> None:
+def test_one_setting_can_be_read_without_the_others(make: MakeSettings) -> None:
     for name, value, expected in (
         ("NEARDUP_FIELDS", None, DEFAULT_FIELDS),
         ("NEARDUP_FIELDS", {"text": "body"}, {**DEFAULT_FIELDS, "text": "body"}),
         *(("NEARDUP_ENABLED", value, True) for value in (True, "True", "true", "1", 1, "on", "yes", None)),
         *(("NEARDUP_ENABLED", value, False) for value in (False, "False", "false", "0", 0, "off", "no")),
     ):
-        assert read_setting(kind({name: value, "NEARDUP_STORE": 5}), name) == expected, (name, value)
-    assert read_setting(kind({}), "NEARDUP_ENABLED") is True
+        assert read_setting(make({name: value, "NEARDUP_STORE": 5}), name) == expected, (name, value)
+    assert read_setting(make({}), "NEARDUP_ENABLED") is True
     for name in ("NEARDUP_FIELDS", "NEARDUP_ENABLED"):
         with pytest.raises(SettingsError, match=f"{name} (is|has)"):
-            read_setting(kind({name: "perhaps"}), name)
+            read_setting(make({name: "perhaps"}), name)
 
 
-COPIES, PASSING = list(Likeness)[:3], list(Likeness)[3:]
-# Verdicts with their action by default, and under policies that drop, tag and pass all kinds of copies.
-OUTCOMES: list[tuple[Verdicts, list[Likeness | None], list[str]]] = [
-    (Verdicts.UNIQUE, [None], [PASS, PASS, PASS, PASS]),
-    (Verdicts.UNIQUE, [*PASSING], [TAG, DROP, TAG, PASS]),
-    (Verdicts.DUPLICATE, [*COPIES], [DROP, DROP, TAG, PASS]),
-    (Verdicts.DUPLICATE, [*PASSING], [TAG, DROP, TAG, PASS]),
+COPIES, PASSING = list(Kind)[:3], list(Kind)[3:]
+# Outcome with their action by default, and under policies that drop, tag and pass all kinds of copies.
+OUTCOMES: list[tuple[Outcome, list[Kind | None], list[str]]] = [
+    (Outcome.UNIQUE, [None], [PASS, PASS, PASS, PASS]),
+    (Outcome.UNIQUE, [*PASSING], [TAG, DROP, TAG, PASS]),
+    (Outcome.DUPLICATE, [*COPIES], [DROP, DROP, TAG, PASS]),
+    (Outcome.DUPLICATE, [*PASSING], [TAG, DROP, TAG, PASS]),
     # A user's own method need not name the kind of a copy.
-    (Verdicts.DUPLICATE, [None], [DROP, DROP, DROP, DROP]),
-    (Verdicts.UNCHANGED, [None], [DROP, DROP, DROP, DROP]),
-    (Verdicts.UPDATED, [None], [PASS, PASS, PASS, PASS]),
-    (Verdicts.MINOR_UPDATE, [None], [DROP, DROP, TAG, PASS]),
+    (Outcome.DUPLICATE, [None], [DROP, DROP, DROP, DROP]),
+    (Outcome.UNCHANGED, [None], [DROP, DROP, DROP, DROP]),
+    (Outcome.UPDATED, [None], [PASS, PASS, PASS, PASS]),
+    (Outcome.MINOR_UPDATE, [None], [DROP, DROP, TAG, PASS]),
     # The tag says what it supersedes.
-    (Verdicts.BETTER, [Likeness.NEAR], [TAG, TAG, TAG, TAG]),
-    (Verdicts.UNJUDGED, [None], [PASS, PASS, PASS, PASS]),
+    (Outcome.BETTER, [Kind.NEAR], [TAG, TAG, TAG, TAG]),
+    (Outcome.UNJUDGED, [None], [PASS, PASS, PASS, PASS]),
 ]
 
 
@@ -268,17 +267,17 @@ def test_a_policy_decides_the_action_for_each_verdict() -> None:
     configs = [Config.from_settings({"NEARDUP_POLICY": policy}) for policy in policies]
     assert ACTIONS == (DROP, TAG, PASS)
     keeps = [Config.from_settings({"NEARDUP_POLICY": policy, "DROP_DUPLICATES": False}) for policy in policies]
-    for kind, likenesses, actions in OUTCOMES:
-        for likeness in likenesses:
-            verdict = Verdict(kind, "http://a.example/", likeness=likeness)
-            assert [config.action(verdict) for config in configs] == actions, (kind, likeness)
-            assert [config.action(verdict) for config in keeps] == [TAG] * 4, (kind, likeness)
+    for outcome, kinds, actions in OUTCOMES:
+        for kind in kinds:
+            verdict = Verdict(outcome, "http://a.example/", kind=kind)
+            assert [config.action(verdict) for config in configs] == actions, (outcome, kind)
+            assert [config.action(verdict) for config in keeps] == [TAG] * 4, (outcome, kind)
 
 
 def test_a_policy_may_drop_more_kinds_than_copies() -> None:
     for policy, expected in [
         ({"near": "drop", "retitled": "tag"}, set()),
-        ({"same_title": "drop", "excerpt": "pass"}, {Likeness.SAME_TITLE}),
-        ({"same_title": "drop", "excerpt": "drop"}, {Likeness.EXCERPT, Likeness.SAME_TITLE}),
+        ({"same_title": "drop", "excerpt": "pass"}, {Kind.SAME_TITLE}),
+        ({"same_title": "drop", "excerpt": "drop"}, {Kind.EXCERPT, Kind.SAME_TITLE}),
     ]:
         assert Config.from_settings({"NEARDUP_POLICY": policy}).also_copies == expected

@@ -13,7 +13,7 @@ import pytest
 
 import scrapy_neardup
 from scrapy_neardup import errors
-from scrapy_neardup.model import Kind, Likeness, Match, Verdict
+from scrapy_neardup.model import Kind, Match, Outcome, Verdict
 from scrapy_neardup.untrusted import (
     REPORT_URL,
     clean_line,
@@ -63,10 +63,10 @@ def test_a_long_line_keeps_its_beginning_and_its_end() -> None:
 
 
 VERDICTS = [
-    Verdict(kind, EVIL, 1, match, "" if likeness else "no_text", likeness)
-    for kind in Kind
+    Verdict(outcome, EVIL, 1, match, "" if kind else "no_text", kind)
+    for outcome in Outcome
     for match in (None, Match(1, EVIL, 0.0, 0.9, 0.9), Match(1, EVIL, 0.0, 0.9, 0.9, (EVIL,)))
-    for likeness in (None, Likeness.RETITLED)
+    for kind in (None, Kind.RETITLED)
 ]
 
 
@@ -76,7 +76,7 @@ def test_sentences_of_verdicts_are_lines_that_can_be_read() -> None:
         assert one_line(EVIL) in verdict.sentence(), verdict.headline
     long = "http://a.example/" + "a" * 1_000_000
     match = Match(1, long, 0.0, 0.9, 0.9, ("s" * 1_000_000,))
-    assert len(Verdict(Kind.DUPLICATE, long, 1, match).sentence()) < 1000
+    assert len(Verdict(Outcome.DUPLICATE, long, 1, match).sentence()) < 1000
     for url in ["http://a.example/1;reboot", "http://a.example/'; reboot; '", "$(reboot)", "a\nreboot"]:
         assert shlex.split(f"scrapy neardup compare {shell_word(url)}")[3:] == [one_line(url)]
 

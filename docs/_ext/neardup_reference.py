@@ -26,7 +26,7 @@ from scrapy_neardup.files import FORMATS
 from scrapy_neardup.files.compression import PACKINGS
 from scrapy_neardup.files.writers import WRITERS
 from scrapy_neardup.methods import METHODS, Method
-from scrapy_neardup.model import Kind, Likeness, Match
+from scrapy_neardup.model import Kind, Match, Outcome
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import SETTINGS, Config
 
@@ -95,7 +95,7 @@ def _is_prefix(name: str, text: str) -> bool:
 
 def _is_stat(name: str) -> bool:
     families = {
-        "neardup/kind": {one.value for one in Likeness},
+        "neardup/kind": {one.value for one in Kind},
         "neardup/unjudged": set[str](errors.REASONS),
         "neardup/extraction": {"article", "prose", "none", "extractor"},
     }
@@ -104,7 +104,7 @@ def _is_stat(name: str) -> bool:
         name in stat_names()
         or name in families
         or last in families.get(family, ())
-        or (family == "neardup" and last in {kind.value for kind in Kind})
+        or (family == "neardup" and last in {outcome.value for outcome in Outcome})
         or any(one.startswith(f"{name}/") for one in stat_names())
     )
 
@@ -142,14 +142,14 @@ def settings_section(words: Catalogue) -> str:
 
 def stats_section(words: Catalogue) -> str:
     """All stats."""
-    verdicts = [(stats.verdict(kind.value), words("Pages with this verdict.")) for kind in Kind]
+    verdicts = [(stats.verdict(outcome.value), words("Pages with this verdict.")) for outcome in Outcome]
     families = [
         ("neardup/unjudged/REASON", words("Pages without a verdict, by reason.")),
         ("neardup/kind/KIND", words("Pages that resemble an earlier one, by kind.")),
         ("neardup/extraction/READER", words("Pages of HTML, by how their text was found.")),
     ]
     own = [(name, words(text)) for name, text in stat_names().items()]
-    unjudged = stats.verdict(Kind.UNJUDGED.value)
+    unjudged = stats.verdict(Outcome.UNJUDGED.value)
     rows = [own[0], *(row for row in verdicts if unjudged not in row[0]), *families, *own[1:]]
     head = (words("Stat"), words("Counts"), words("Type"))
     kinds = {name: words("gauge" if name in stats.GAUGES else "counter") for name, _ in rows}
@@ -158,15 +158,15 @@ def stats_section(words: Catalogue) -> str:
 
 def verdicts_section(words: Catalogue) -> str:
     """The verdicts."""
-    return _members(words, Kind, "Verdict")
+    return _members(words, Outcome, "Verdict")
 
 
 def kinds_section(words: Catalogue) -> str:
-    """The kinds of likeness, with what becomes of them by default."""
-    described = _comments("scrapy_neardup.model", "Likeness")
+    """The kinds, with what becomes of them by default."""
+    described = _comments("scrapy_neardup.model", "Kind")
     policy = Config().policy
-    rows = [(f"`{one.value}`", words(described[one.name]), f"`{policy[one]}`") for one in Likeness]
-    return _table((words("Kind"), words("Meaning"), words("Default policy")), rows)
+    rows = [(f"`{one.value}`", words(described[one.name]), f"`{policy[one]}`") for one in Kind]
+    return _table((words("Outcome"), words("Meaning"), words("Default policy")), rows)
 
 
 def reasons_section(words: Catalogue) -> str:

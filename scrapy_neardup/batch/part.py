@@ -55,7 +55,7 @@ from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Fingerprint, Kind, Likeness, Match, Page, Verdict
+from scrapy_neardup.model import Fingerprint, Kind, Match, Outcome, Page, Verdict
 from scrapy_neardup.state.boilerplate import ALL_PAGES, COMMON_BITS, COMMON_HERE, Sentences, number_of_site, site_bit
 from scrapy_neardup.state.layout import kept_url
 from scrapy_neardup.state.pages import PageStore
@@ -92,19 +92,20 @@ class PartPages:
         self.is_alone = np.array(self.is_judged, bool) & ~np.array([*map(bool, canonicals)], bool)
         # Members of lists, and where the list of each page begins. A sentence that stands twice counts once.
         self.keys, self._key_starts = _lists(columns["keys"])
-        pages = np.arange(len(table), dtype=np.uint64)
+        pages = np.arange(len(table))
         #: By topic: hashes of keys and URLs in order, each with the first page that has it; the same for each page.
-        self._firsts = dict[Topic, tuple[Hashes, npt.NDArray[np.uint64]]]()
-        self._first = dict[Topic, npt.NDArray[np.uint64]]()
+        self._firsts = dict[Topic, tuple[Hashes, npt.NDArray[np.intp]]]()
+        self._first = dict[Topic, npt.NDArray[np.intp]]()
         self._page_of_key = np.repeat(pages, np.diff(self._key_starts))
         for topic, found, of in (Topic.KEY, self.keys, self._page_of_key), (Topic.URL, self.urls, pages):
             known, at, places = np.unique(found, return_index=True, return_inverse=True)
             self._firsts[topic] = known, of[at]
             self._first[topic] = of[at][places]
         sentences, starts = _lists(columns["sentences"])
-        of_pages = np.unique(np.repeat(pages << np.uint64(32), np.diff(starts)) | sentences)
+        begins = pages.astype(np.uint64) << np.uint64(32)
+        of_pages = np.unique(np.repeat(begins, np.diff(starts)) | sentences)
         self._sentences = of_pages.astype(np.uint32)
-        self._starts = np.append(np.searchsorted(of_pages, pages << np.uint64(32)), len(of_pages))
+        self._starts = np.append(np.searchsorted(of_pages, begins), len(of_pages))
         self.lengths = np.diff(self._starts)
         different = columns["site"].dictionary_encode()
         sites, site = [decode(one) for one in different.dictionary.to_pylist()], numbers(different.indices)
@@ -121,7 +122,7 @@ class PartPages:
         self._bit_places = places.astype(np.uint32)
         asked_urls = np.array([*self.urls, *hashes.every([*filter(None, canonicals)])], np.uint64)
         self.asked: Asked = {
-            Topic.KEY: sorted_set(signed(self.keys)),
+            Topic.KEY: np.sort(signed(self._firsts[Topic.KEY][0])),
             Topic.URL: sorted_set(signed(asked_urls)),
             Topic.COUNT: np.sort(signed(self.numbers)),
             Topic.BITS: signed(self.sentences),
@@ -145,11 +146,12 @@ class PartPages:
         count = len(self.ranks)
         bits = count_bits(counts.bits.counts) + np.bincount(self._bit_places, minlength=len(counts.bits.counts))
         here = counts.numbers.counts + np.bincount(self._here, minlength=len(counts.numbers.counts))
+        pages_of = self._page_of_key, np.repeat(np.arange(count), self.lengths)
         is_key_known = (self._first[Topic.KEY] < self._page_of_key) | is_among(self.keys, filed)
         is_common = (here >= COMMON_HERE)[self._here] | (bits >= COMMON_BITS)[self._bit_places]
         has_key, self.may_be_common = (
-            np.bincount(np.repeat(np.arange(count), np.diff(starts))[is_known], minlength=count) > 0
-            for starts, is_known in ((self._key_starts, is_key_known), (self._starts, is_common))
+            np.bincount(pages[is_known], minlength=count) > 0
+            for pages, is_known in zip(pages_of, (is_key_known, is_common), strict=True)
         )
         doubtful: npt.NDArray[np.bool_] = (
             ~self.is_alone | (self._first[Topic.URL] < np.arange(count)) | is_among(self.urls, newest)
@@ -442,12 +444,12 @@ def judge_part(
 
 def _judge(detector: Detector, page: Page, failed: str) -> Verdict:
     if failed:
-        return Verdict(Kind.UNJUDGED, page.url, reason=failed)  # type: ignore[arg-type]  # it is a reason
+        return Verdict(Outcome.UNJUDGED, page.url, reason=failed)  # type: ignore[arg-type]  # it is a reason
     try:
         return detector.judge_now(page, sealed=False)
     except Exception:  # one page must not end the part
         logger.exception("%s could not be judged. This is a bug; please report it with the traceback.", page.url)
-        return Verdict(Kind.UNJUDGED, page.url, reason="method_failed")
+        return Verdict(Outcome.UNJUDGED, page.url, reason="method_failed")
 
 
 class PartDetector(Detector):
@@ -484,10 +486,10 @@ class _LateTitle:
 def pack_verdict(verdict: Verdict) -> bytes:
     """Return a verdict as bytes; no bytes for a unique page without a match. The ids in it are ranks."""
     match = verdict.match
-    if verdict.kind is Kind.UNIQUE and match is None:
+    if verdict.outcome is Outcome.UNIQUE and match is None:
         return b""
     packed = [
-        *(verdict.kind.value, verdict.id, verdict.reason, verdict.kind_of_likeness, verdict.reader, verdict.group),
+        *(verdict.outcome.value, verdict.id, verdict.reason, verdict.kind_name, verdict.reader, verdict.group),
         match and [match.id, match.url, match.similarity, match.containment, match.shared],
     ]
     return json.dumps(packed).encode()
@@ -496,8 +498,8 @@ def pack_verdict(verdict: Verdict) -> bytes:
 def unpack_verdict(rank: int, url: str, reader: str, packed: bytes) -> Verdict:
     """Return a verdict that ``pack_verdict`` packed, or that on a unique page like no other. Matches have no time."""
     if not packed:
-        return Verdict(Kind.UNIQUE, url, rank, reader=reader)
-    kind, id, reason, likeness, reader, group, about = json.loads(packed)
+        return Verdict(Outcome.UNIQUE, url, rank, reader=reader)
+    outcome, id, reason, kind, reader, group, about = json.loads(packed)
     match = Match(about[0], about[1], 0.0, about[2], about[3], tuple(about[4])) if about else None
     why: AnyReason = reason
-    return Verdict(Kind(kind), url, id, match, why, Likeness(likeness) if likeness else None, reader, group)
+    return Verdict(Outcome(outcome), url, id, match, why, Kind(kind) if kind else None, reader, group)

@@ -33,7 +33,7 @@ from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.files.writers import Writer
 from scrapy_neardup.judge.records import output_fields
 from scrapy_neardup.judge.rules import count_sentences
-from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
+from scrapy_neardup.model import Fingerprint, Outcome, Page, Verdict
 from scrapy_neardup.state.boilerplate import Sentences
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Keep, Record, evidence
@@ -53,7 +53,7 @@ VERDICTS = pa.schema(
 )
 _OF_TAG = itemgetter(*VERDICTS.names[3:])
 #: The verdict on a page like no other, and its tag.
-_UNIQUE = Verdict(Kind.UNIQUE, "")
+_UNIQUE = Verdict(Outcome.UNIQUE, "")
 _TAG = _OF_TAG(_UNIQUE.as_tag())
 
 
@@ -187,5 +187,5 @@ def _export(
     if match is not None:
         match = replace(match, id=id_of(match.id))
     is_copy = record.original != record.id
-    kept = evidence(judged.page, verdict.likeness, match, copy=is_copy, keep=keep)
+    kept = evidence(judged.page, verdict.kind, match, copy=is_copy, keep=keep)
     store.add(moved, kept, generation=generation, replaces=id_of(judged.replaces))

@@ -10,7 +10,7 @@ from glob import glob
 from pathlib import Path
 
 from scrapy_neardup.cli.command import RECORDS, STORE, command, fields_of, flag, option
-from scrapy_neardup.cli.dedup import Outcome
+from scrapy_neardup.cli.dedup import Results
 from scrapy_neardup.cli.opening import open_or_make_state
 from scrapy_neardup.cli.output import check_outputs, warn, write
 from scrapy_neardup.errors import NearDupError, SettingsError
@@ -64,8 +64,8 @@ def batch_command(arguments: argparse.Namespace, config: Config) -> int:
 
     _check(config, arguments.store)
     inputs, memory = _find_inputs(arguments.input), _parse_memory(arguments.memory)
-    output, outcome = Path(arguments.output), Outcome(arguments.rejects, arguments.output)
-    check_outputs(inputs, output, arguments.kept, outcome.rejects)
+    output, results = Path(arguments.output), Results(arguments.rejects, arguments.output)
+    check_outputs(inputs, output, arguments.kept, results.rejects)
     kept_format = find_output_format(arguments.kept) if arguments.kept else ""
     fields = fields_of(arguments, config.fields)
     options = BatchOptions(config, config.secret, fields, arguments.id, arguments.format)
@@ -76,21 +76,21 @@ def batch_command(arguments: argparse.Namespace, config: Config) -> int:
     folder = Path(arguments.run or f"{output}.run")
     run = BatchRun(folder, options, inputs, previous, pages=pages, strides=-(-readers // len(inputs)))
     (SparkRunner if on_spark else LocalRunner)(run, readers, warn).run()
-    outcome.skipped = skipped_records(run)
-    write_verdicts(run, output, outcome.add)
-    with outcome:
+    results.skipped = skipped_records(run)
+    write_verdicts(run, output, results.add)
+    with results:
         for malformed in malformed_records(run):
-            outcome.reject(malformed)
-    outcome.written = outcome.records
+            results.reject(malformed)
+    results.written = results.records
     if arguments.kept:
         with open_output(arguments.kept, kept_format, config.tag_field) as out:
-            outcome.written = write_kept(run, out, config.passes)
+            results.written = write_kept(run, out, config.passes)
     if arguments.store:
         recipe = state_recipe(config.make_method(), config.make_extractor())
         with open_or_make_state(arguments.store, recipe, run.options.secret) as store:
             export_state(run, store, config.keep)
-    write(f"{outcome.describe(arguments.kept or arguments.output, config, is_json=arguments.json)}\n")
-    return 1 if outcome.malformed else 0
+    write(f"{results.describe(arguments.kept or arguments.output, config, is_json=arguments.json)}\n")
+    return 1 if results.malformed else 0
 
 
 def _check(config: Config, store: str | None) -> None:

@@ -17,7 +17,7 @@ from scrapy_neardup.inspect.pages import inspect_pages, list_dropped
 from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance.scan import statistics
 from scrapy_neardup.maintenance.tables import CRAWLS
-from scrapy_neardup.model import Kind
+from scrapy_neardup.model import Outcome
 from scrapy_neardup.settings import Config
 
 
@@ -61,7 +61,7 @@ def _describe(page: dict[str, Any]) -> str:
     group = "\n".join([f"{size:,} pages{newest}:", *map(_member_line, members)])
     data = {
         **page,
-        "delivered": page["delivered"] and page["verdict"] in (Kind.DUPLICATE, Kind.BETTER),
+        "delivered": page["delivered"] and page["verdict"] in (Outcome.DUPLICATE, Outcome.BETTER),
         "evidence": "" if page["evidence"] else 'not kept (NEARDUP_KEEP was "nothing")',
         "sealed": "" if page["sealed"] else "no: if its feed is never stored, the next crawl rolls the page back",
         "group": group if size > 1 else "",

@@ -24,7 +24,7 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.recipes import need_lasting_method, state_recipe, take_over
 from scrapy_neardup.judge.records import Batch, Judged, open_judge
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Kind, Verdict
+from scrapy_neardup.model import Outcome, Verdict
 from scrapy_neardup.page.extraction import Answer
 from scrapy_neardup.report.words import Words
 from scrapy_neardup.settings import AUTO, Config
@@ -74,8 +74,8 @@ def dedup_command(arguments: argparse.Namespace, config: Config) -> int:
     """Judge all records, and write those that pass; return 1 if a record was malformed."""
     output: str = arguments.output or "-"
     format = find_output_format(output)
-    outcome = Outcome(arguments.rejects, output)
-    check_outputs(arguments.input, output, outcome.rejects)
+    results = Results(arguments.rejects, output)
+    check_outputs(arguments.input, output, results.rejects)
     fields, method = fields_of(arguments, config.fields), config.make_method()
     policy = config.make_policy()
     is_exact = arguments.counts == "exact"
@@ -98,7 +98,7 @@ def dedup_command(arguments: argparse.Namespace, config: Config) -> int:
         with (
             open_judge(detector, config.wait) as judge,
             open_output(output, format, config.tag_field, for_spreadsheet=arguments.spreadsheet) as out,
-            outcome,  # closed before the output is
+            results,  # closed before the output is
         ):
             batch = Batch(detector, judge, stack.enter_context(source), arguments.id)
             records = (record for name in arguments.input for record in read_input(name, arguments.format))
@@ -108,7 +108,7 @@ def dedup_command(arguments: argparse.Namespace, config: Config) -> int:
                 stack.enter_context(closing(page_pool))
                 few = _FEW if config.workers == AUTO else 0
                 read = read_ahead(progress(records, what="records"), batch.coming, page_pool, first_pages=few)
-            passed = _judge(read, batch, detector, outcome)
+            passed = _judge(read, batch, detector, results)
             if not policy.prefers_first and not arguments.tag:
                 passed = leave_out_superseded(passed)
             for judged, line, place in passed:
@@ -116,17 +116,17 @@ def dedup_command(arguments: argparse.Namespace, config: Config) -> int:
                     out.write(judged.fields, judged.verdict.as_tag() if arguments.tag else None, line)
                 except NearDupError as error:
                     raise NearDupError(f"{place}: {error}") from None
-                outcome.written += 1
+                results.written += 1
         if store.is_persistent:
             detector.seal()  # only now, because without an output its records must be rolled back
             detector.end()
-    _advise(outcome, fields, 0 if arguments.spreadsheet else out.formulas)
+    _advise(results, fields, 0 if arguments.spreadsheet else out.formulas)
     if output == "-":  # standard output has the records
         words = Words(config.lang or "en")
-        warn(outcome.describe(words("closing.standard_output"), config, is_json=arguments.json))
+        warn(results.describe(words("closing.standard_output"), config, is_json=arguments.json))
     else:
-        write(f"{outcome.describe(output, config, is_json=arguments.json)}\n")
-    return 1 if outcome.malformed else 0
+        write(f"{results.describe(output, config, is_json=arguments.json)}\n")
+    return 1 if results.malformed else 0
 
 
 @contextmanager
@@ -160,17 +160,17 @@ class PassedRecord(NamedTuple):
 
 
 def _judge(
-    read: Iterable[tuple[InputRecord, Answer | None]], batch: Batch, detector: Detector, outcome: Outcome
+    read: Iterable[tuple[InputRecord, Answer | None]], batch: Batch, detector: Detector, results: Results
 ) -> Iterator[PassedRecord]:
     """Yield the records that pass."""
     for entry, answer in read:
         if isinstance(entry, Malformed):
-            outcome.reject(entry)
+            results.reject(entry)
         elif isinstance(entry, Skipped):
-            outcome.skipped[entry.why] += 1
+            results.skipped[entry.why] += 1
         else:
             judged = batch.judge(entry, answer)
-            outcome.add(judged.verdict, entry.fields)
+            results.add(judged.verdict, entry.fields)
             if detector.policy.passes(judged.verdict):
                 yield PassedRecord(judged, entry.line, entry.place)
 
@@ -186,7 +186,7 @@ def leave_out_superseded(passed: Iterable[PassedRecord]) -> Iterator[PassedRecor
         for count, record in enumerate(passed, 1):
             pickle.dump(record, file)
             verdict = record.judged.verdict
-            if verdict.kind is Kind.BETTER:
+            if verdict.outcome is Outcome.BETTER:
                 last_better[verdict.group] = count
         file.seek(0)
         for number in range(1, count + 1):
@@ -196,12 +196,12 @@ def leave_out_superseded(passed: Iterable[PassedRecord]) -> Iterator[PassedRecor
                 yield waiting
 
 
-def _advise(outcome: Outcome, fields: Mapping[str, str], formulas: int) -> None:
+def _advise(results: Results, fields: Mapping[str, str], formulas: int) -> None:
     """Warn if no record has a text, probably under another name, and if a spreadsheet would run cells."""
-    if 0 < outcome.records == outcome.reasons["no_content"]:
+    if 0 < results.records == results.reasons["no_content"]:
         warn(
             f"dedup: no record has the field {fields['text']!r} or {fields['html']!r}, so none is judged. The first "
-            f"record has: {one_line(', '.join(outcome.first)) or 'nothing'}. Name its field with --text or --html."
+            f"record has: {one_line(', '.join(results.first)) or 'nothing'}. Name its field with --text or --html."
         )
     if formulas:
         warn(
@@ -210,7 +210,7 @@ def _advise(outcome: Outcome, fields: Mapping[str, str], formulas: int) -> None:
         )
 
 
-class Outcome(ExitStack):
+class Results(ExitStack):
     """Counts of records, and the file of malformed ones.
 
     ``verdicts``, ``kinds`` and ``reasons`` (of unjudged records) count judged records; ``skipped``: records of archives
@@ -238,9 +238,9 @@ class Outcome(ExitStack):
     def add(self, verdict: Verdict, fields: Iterable[str] = ()) -> None:
         """Count a judged record with these fields."""
         self.first = self.first or tuple(fields)
-        self.verdicts[verdict.kind.value] += 1
-        if verdict.likeness is not None:
-            self.kinds[verdict.likeness.value] += 1
+        self.verdicts[verdict.outcome.value] += 1
+        if verdict.kind is not None:
+            self.kinds[verdict.kind.value] += 1
         if verdict.reason:
             self.reasons[verdict.reason] += 1
 
@@ -263,7 +263,7 @@ class Outcome(ExitStack):
     def _as_data(self) -> dict[str, Any]:
         return {
             "records": self.records,
-            "verdicts": {kind.value: self.verdicts[kind.value] for kind in Kind},
+            "verdicts": {outcome.value: self.verdicts[outcome.value] for outcome in Outcome},
             "kinds": dict(self.kinds),
             "unjudged": dict(self.reasons),
             "skipped": dict(self.skipped),
@@ -274,9 +274,9 @@ class Outcome(ExitStack):
 
     def _lines(self, place: str, language: str) -> Iterator[str]:
         words = Words(language)
-        rare = (Kind.MINOR_UPDATE, Kind.BETTER)
-        kinds = (kind.value for kind in Kind if kind not in rare or self.verdicts[kind.value])
-        verdicts = words("comma").join(words(f"verdict.{kind}", self.verdicts[kind]) for kind in kinds)
+        rare = (Outcome.MINOR_UPDATE, Outcome.BETTER)
+        outcomes = (outcome.value for outcome in Outcome if outcome not in rare or self.verdicts[outcome.value])
+        verdicts = words("comma").join(words(f"verdict.{one}", self.verdicts[one]) for one in outcomes)
         yield words("closing.dedup", self.records, verdicts=verdicts, written=f"{self.written:,}", place=place)
         for what, counts in (("kinds", self.kinds), ("unjudged", self.reasons), ("skipped", self.skipped)):
             if counts:

@@ -16,7 +16,7 @@ from scrapy_neardup.crawl.visits import JudgedPage, Visit, fields_of
 from scrapy_neardup.errors import REASONS, AnyReason, NoWorker, PageError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation, Ruled, Ruling
-from scrapy_neardup.model import ROW, Kind, Page, Verdict
+from scrapy_neardup.model import ROW, Outcome, Page, Verdict
 from scrapy_neardup.page.extraction import Answer, PageContent
 from scrapy_neardup.page.item import Item, row_name, row_page
 from scrapy_neardup.page.source import LIMIT_REASONS, TEXT_CURE, PageSource, UnreadPage
@@ -158,16 +158,16 @@ class Judge:
         """Count the verdict, and log it if the page is a copy."""
         verdict, count = ruled.verdict, self._notes.count
         count(stats.PAGES)
-        count(stats.verdict(verdict.kind.value, verdict.reason))
-        if verdict.likeness is not None:
-            count(f"neardup/kind/{verdict.likeness.value}")
+        count(stats.verdict(verdict.outcome.value, verdict.reason))
+        if verdict.kind is not None:
+            count(f"neardup/kind/{verdict.kind.value}")
         if verdict.same_bytes:
             count(stats.SAME_BYTES)
         if verdict.by_hand:
             count(stats.BY_HAND)
         if verdict.reader:
             count(f"neardup/extraction/{verdict.reader}")
-        if verdict.is_copy or verdict.likeness is not None:
+        if verdict.is_copy or verdict.kind is not None:
             logger.debug("%s", verdict.sentence())
         return JudgedPage(verdict, ruled.reservation)
 
@@ -223,7 +223,7 @@ class LocalJudgement:
 
 
 def _unjudged(url: str, reason: AnyReason) -> Ruled:
-    return Ruled(Verdict(Kind.UNJUDGED, url, reason=reason))
+    return Ruled(Verdict(Outcome.UNJUDGED, url, reason=reason))
 
 
 class AsyncPageReader:

@@ -18,7 +18,7 @@ from scrapy_neardup.crawl.session import Session
 from scrapy_neardup.crawl.state_location import state_url
 from scrapy_neardup.crawl.visits import NearDupSpiderMiddleware, ResponsePipeline, hold, use_ticket
 from scrapy_neardup.errors import SettingsError
-from scrapy_neardup.model import Kind, Verdict
+from scrapy_neardup.model import Outcome, Verdict
 from scrapy_neardup.settings import DROP, TAG, Config, read_setting
 from scrapy_neardup.untrusted import line_logger
 
@@ -101,7 +101,7 @@ class NearDupPipeline:
         action = config.action(page.verdict)
         if action == DROP:
             if not config.dry_run:
-                raise (DuplicatePage if page.verdict.kind is Kind.DUPLICATE else UnchangedPage)(page.verdict)
+                raise (DuplicatePage if page.verdict.outcome is Outcome.DUPLICATE else UnchangedPage)(page.verdict)
             session.notes.count(stats.DRY_DROPPED)
         if page.reservation is not None:
             page.in_pipelines += 1

@@ -27,7 +27,7 @@ from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.maintenance.tables import SiteDrops
-from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.model import Outcome, Page, Verdict
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.titles import article_title
@@ -55,7 +55,7 @@ _SITES, _ORIGINALS = 10_000, 20_000
 _WARNINGS = 20
 #: Letters of a title that are compared.
 _LONGEST = 500
-_KNOWN = frozenset((Kind.UNCHANGED, Kind.UPDATED, Kind.MINOR_UPDATE))
+_KNOWN = frozenset((Outcome.UNCHANGED, Outcome.UPDATED, Outcome.MINOR_UPDATE))
 
 
 @dataclass(slots=True)
@@ -99,13 +99,13 @@ class _Site:
 
 
 #: Alarms by the kind of verdict that may raise them: the stat that counts the sites, and a description of one.
-_ALARMS: Mapping[Kind, Mapping[str, Callable[[_Site], str]]] = {
-    Kind.DUPLICATE: {
+_ALARMS: Mapping[Outcome, Mapping[str, Callable[[_Site], str]]] = {
+    Outcome.DUPLICATE: {
         stats.SUSPICIOUS_JUMP: _Site.describe_jump,
         stats.SUSPICIOUS_DELIVERED: _Site.describe_delivered,
         stats.SUSPICIOUS_TITLES: _Site.describe_titles,
     },
-    Kind.MINOR_UPDATE: {stats.SUSPICIOUS_MINOR_UPDATES: _Site.describe_minor},
+    Outcome.MINOR_UPDATE: {stats.SUSPICIOUS_MINOR_UPDATES: _Site.describe_minor},
 }
 
 
@@ -118,7 +118,7 @@ class SiteWatch:
         self._past = past
         self._sites: OrderedDict[str, _Site] = OrderedDict()
         self._originals: OrderedDict[tuple[int, str], set[int]] = OrderedDict()
-        self._warned = Counter[Kind]()
+        self._warned = Counter[Outcome]()
 
     def counts(self) -> list[SiteDrops]:
         """The counts of this crawl."""
@@ -128,21 +128,21 @@ class SiteWatch:
     def see(self, page: Page, ruled: Ruled) -> None:
         """Count a page, and warn if it is one too many. A copy without a reservation is dropped."""
         verdict = ruled.verdict
-        if verdict.kind is Kind.UNJUDGED or not (name := site_of(verdict.url)):
+        if verdict.outcome is Outcome.UNJUDGED or not (name := site_of(verdict.url)):
             return
         site = _recent(self._sites, name, _SITES, lambda: _Site(self._past.get(name) or SiteDrops(name)))
-        dropped = verdict.kind is Kind.DUPLICATE and ruled.reservation is None
+        dropped = verdict.outcome is Outcome.DUPLICATE and ruled.reservation is None
         site.pages += 1
         site.drops += dropped
         site.delivered += dropped and ruled.was_delivered
         site.last = (site.last << 1 | dropped) & ((1 << _RECENT + _BEFORE) - 1)
-        site.known += verdict.kind in _KNOWN
-        site.minor += verdict.kind is Kind.MINOR_UPDATE
-        if verdict.kind is Kind.DUPLICATE:
+        site.known += verdict.outcome in _KNOWN
+        site.minor += verdict.outcome is Outcome.MINOR_UPDATE
+        if verdict.outcome is Outcome.DUPLICATE:
             if not dropped or verdict.match is None:
                 return
             site.titles = max(site.titles, self._count_titles(page, verdict.match.id, name))
-        for alarm, describe in _ALARMS.get(verdict.kind, {}).items():
+        for alarm, describe in _ALARMS.get(verdict.outcome, {}).items():
             if alarm not in site.warned and (what := describe(site)):
                 site.warned.add(alarm)
                 self._warn(alarm, name, verdict, what)
@@ -157,9 +157,9 @@ class SiteWatch:
 
     def _warn(self, alarm: str, name: str, verdict: Verdict, what: str) -> None:
         self._notes.count(alarm)
-        self._warned[verdict.kind] += 1
-        match, is_minor = verdict.match, verdict.kind is Kind.MINOR_UPDATE
-        if self._warned[verdict.kind] > _WARNINGS:
+        self._warned[verdict.outcome] += 1
+        match, is_minor = verdict.match, verdict.outcome is Outcome.MINOR_UPDATE
+        if self._warned[verdict.outcome] > _WARNINGS:
             lost = "have minor updates" if is_minor else "are dropped as copies"
             self._notes.warn_once(
                 f"sites with pages that {lost}",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from scrapy_neardup.maintenance.tables import count_verdicts
-from scrapy_neardup.model import Kind
+from scrapy_neardup.model import Outcome
 from scrapy_neardup.report.words import Words
 
 #: Pages that were judged: the sum of the verdicts.
@@ -64,15 +64,15 @@ STATE_PAGES = "neardup/state/pages"
 STATE_BYTES = "neardup/state/bytes"
 
 #: Verdicts that summaries leave out if there is none.
-RARE_VERDICTS = (Kind.MINOR_UPDATE.value, Kind.BETTER.value, "rows")
+RARE_VERDICTS = (Outcome.MINOR_UPDATE.value, Outcome.BETTER.value, "rows")
 
 #: The stats that are set; all others are counted up. Exporters of metrics refuse a stat that is both.
 GAUGES = (NOT_REQUESTED, UNSEALED, TIME_EXTRACTION, TIME_METHOD, TIME_STORE, STATE_PAGES, STATE_BYTES)
 
 
-def verdict(kind: str, reason: str = "") -> str:
+def verdict(outcome: str, reason: str = "") -> str:
     """The stat of a verdict."""
-    return f"neardup/{kind}/{reason}" if reason else f"neardup/{kind}"
+    return f"neardup/{outcome}/{reason}" if reason else f"neardup/{outcome}"
 
 
 def own_counts(numbers: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def closing_line(numbers: Mapping[str, Any], language: str = "") -> str:
     """
     words = Words(language or "en")
     counts = count_verdicts(own_counts(numbers))
-    counts = {kind: many for kind, many in counts.items() if many or kind not in RARE_VERDICTS}
+    counts = {outcome: many for outcome, many in counts.items() if many or outcome not in RARE_VERDICTS}
     phrases = ((ROLLED_BACK, "closing.lost"), (EXPIRED, "closing.expired"))
     back = "".join(words(phrase, many=many) for stat, phrase in phrases if (many := numbers.get(stat, 0)))
     dry = DRY_DROPPED in numbers
@@ -103,5 +103,5 @@ def closing_line(numbers: Mapping[str, Any], language: str = "") -> str:
         pages=numbers.get(STATE_PAGES, 0),
         size=f"{numbers.get(STATE_BYTES, 0) / 1000:.1f}",
     )
-    verdicts = words("comma").join(words(f"verdict.{kind}", many=count) for kind, count in counts.items())
+    verdicts = words("comma").join(words(f"verdict.{outcome}", many=count) for outcome, count in counts.items())
     return would + words("closing.crawl", pages=numbers.get(PAGES, 0), verdicts=verdicts, back=back, state=state)

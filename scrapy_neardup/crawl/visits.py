@@ -284,22 +284,16 @@ class ResponsePipeline:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._tickets = Tickets()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> ResponsePipeline:
         """One for each crawler."""
         return cls(crawler)
 
-    def open_spider(self) -> None:
-        """Find the middleware. If a project has switched it off, items have no response."""
-        middleware = self._crawler.get_spider_middleware(NearDupSpiderMiddleware)
-        if middleware is not None:
-            self._tickets = middleware.tickets
-
     def process_item(self, item: Any) -> Any:
-        """Make the ticket; the item passes unchanged."""
-        self._tickets.issue(item)
+        """Make the ticket; the item passes unchanged. If a project has switched the middleware off, it has no visit."""
+        middleware = self._crawler.get_spider_middleware(NearDupSpiderMiddleware)
+        (Tickets() if middleware is None else middleware.tickets).issue(item)
         return item
 
 

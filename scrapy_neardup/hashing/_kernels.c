@@ -1,5 +1,5 @@
 /* The hot stages, compiled. The functions of Python beside each call define them, and do the work where this module was not
- * built; a page takes 15 times as long there. Tests compare the two. */
+ * built; a page takes 20 times as long there. Tests compare the two. */
 #include "_kernels.h"
 #include "_kernels_hashes.h"
 #include "_kernels_grams.h"

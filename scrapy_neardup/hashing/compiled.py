@@ -89,6 +89,6 @@ def sentence() -> str:
     if kernels is not None:
         return "The compiled kernels are in use."
     return (
-        "The compiled kernels are missing, so a fingerprint takes fifteen times as long; verdicts are the same. To "
+        "The compiled kernels are missing, so a fingerprint takes twenty times as long; verdicts are the same. To "
         "compile them, install scrapy-neardup where there is a C compiler."
     )

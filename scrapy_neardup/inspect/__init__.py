@@ -24,5 +24,5 @@ def utc_time(seconds: float) -> str | None:
 
 
 def kind_and_title(evidence: Evidence | None) -> tuple[str | None, str | None]:
-    """Return the kind of likeness and the title that the state keeps of a page; None for each that it does not."""
-    return (evidence.likeness or None, evidence.title or None) if evidence else (None, None)
+    """Return the kind and the title that the state keeps of a page; None for each that it does not."""
+    return (evidence.kind or None, evidence.title or None) if evidence else (None, None)

@@ -10,7 +10,7 @@ from scrapy_neardup.inspect import kind_and_title, utc_time
 from scrapy_neardup.judge.lists import Drop, ManualKind, find_manual_verdict
 from scrapy_neardup.maintenance.scan import Watch, of_host, unwatched
 from scrapy_neardup.maintenance.tables import CRAWLS
-from scrapy_neardup.model import Kind
+from scrapy_neardup.model import Outcome
 from scrapy_neardup.state.layout import drops_prefix, last_id, unpack_seen, url_key
 from scrapy_neardup.state.pages import PageStore, representative_of
 from scrapy_neardup.state.record import Record
@@ -42,9 +42,9 @@ def _inspect(store: PageStore, record: Record, size: int, newest: deque[int]) ->
     standing, is_copy = representative_of(store, record), record.original != record.id
     original = standing if standing and standing.id != record.id and record.similarity > 0 else None
     like = store.record(evidence.like) if evidence and evidence.like else None
-    verdict = Kind.UNIQUE if record.is_original else Kind.UNJUDGED
+    verdict = Outcome.UNIQUE if record.is_original else Outcome.UNJUDGED
     if is_copy:
-        verdict = Kind.BETTER if record.has_led else Kind.DUPLICATE
+        verdict = Outcome.BETTER if record.has_led else Outcome.DUPLICATE
     manual = given and {"said": given.kind.value, "other": given.other or None, "when": utc_time(given.when)}
     return {
         "url": record.url,
@@ -66,7 +66,7 @@ def _inspect(store: PageStore, record: Record, size: int, newest: deque[int]) ->
         "variant": record.is_variant,
         "delivered": not is_copy or record.delivered,
         "judged": manual,
-        "similar_id": f"{record.original:016x}" if verdict is not Kind.UNJUDGED else None,
+        "similar_id": f"{record.original:016x}" if verdict is not Outcome.UNJUDGED else None,
         "group_size": size,
         "group": [_related(store, member) for id in reversed(newest) if (member := store.record(id))],
         "near_miss": inspect_near_miss(store, record),
@@ -120,7 +120,7 @@ def list_dropped(
             "url": record.url,
             "title": kind_and_title(store.evidence(record.id))[1],
             "original": original.url if original else None,
-            "kind": drop.likeness or None,
+            "kind": drop.kind or None,
             "similarity": round(drop.similarity, 4),
             "when": utc_time(drop.id / 1e9),
             "crawl": crawls.get(drop.generation),

@@ -10,7 +10,7 @@ from scrapy_neardup.inspect.pages import inspect_near_miss
 from scrapy_neardup.inspect.sources import Side, fingerprint_page
 from scrapy_neardup.judge.matching import candidates, filed_fingerprint, may_decide
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Verdict
+from scrapy_neardup.model import Comparison, Fingerprint, Kind, Match, Outcome, Verdict
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.text.marking import Mark, mark_sentences, own_letters, sentence_letters
@@ -18,8 +18,8 @@ from scrapy_neardup.text.marking import Mark, mark_sentences, own_letters, sente
 #: More sentences than a sketch holds.
 _ALL = 1_000_000
 _NO_COPY = {
-    Likeness.EXCERPT: "B is no copy of A, but one contains most of the other and much more",
-    Likeness.SAME_TITLE: "B is no copy of A, but has the same title",
+    Kind.EXCERPT: "B is no copy of A, but one contains most of the other and much more",
+    Kind.SAME_TITLE: "B is no copy of A, but has the same title",
 }
 
 
@@ -35,7 +35,7 @@ def inspect_pair(
     method = method.with_hashes(store.hashes) if store else method
     old, old_reason = _fingerprint(method, a, config.min_letters, store)
     new, new_reason = _fingerprint(method, b, config.min_letters, store)
-    shown, verdict = None, Verdict(Kind.UNJUDGED, "B", reason=new_reason or old_reason)
+    shown, verdict = None, Verdict(Outcome.UNJUDGED, "B", reason=new_reason or old_reason)
     if old is not None and new is not None and not verdict.reason:
         common = candidates(method, store, new.keys).overused_keys if store else frozenset()
         comparison = method.compare(new, old.sketch, common)
@@ -52,11 +52,11 @@ def inspect_pair(
     drops = shown is not None and shown["compared_in_a_crawl"]
     near_miss = inspect_near_miss(store, b.record) if store and b.record else None
     return {
-        "verdict": verdict.kind,
-        "kind": verdict.kind_of_likeness,
+        "verdict": verdict.outcome,
+        "kind": verdict.kind_name,
         "reason": verdict.reason or None,
         "sentence": sentence,
-        "action": config.action(verdict if drops else Verdict(Kind.UNIQUE, "B")),
+        "action": config.action(verdict if drops else Verdict(Outcome.UNIQUE, "B")),
         "method": method.name,
         "parameters": method.parameters.as_data(),
         "comparison": shown,
@@ -115,16 +115,16 @@ def _describe_comparison(
     }
 
 
-def _make_verdict(comparison: Comparison, also_copies: Set[Likeness]) -> Verdict:
+def _make_verdict(comparison: Comparison, also_copies: Set[Kind]) -> Verdict:
     match = Match(0, "A", 0.0, comparison.similarity, comparison.containment)
     copy = comparison.is_copy(also_copies)
-    return Verdict(Kind.DUPLICATE if copy else Kind.UNIQUE, "B", match=match, likeness=comparison.likeness)
+    return Verdict(Outcome.DUPLICATE if copy else Outcome.UNIQUE, "B", match=match, kind=comparison.kind)
 
 
 def _describe(verdict: Verdict, comparison: Comparison) -> str:
     relation = "B is a copy of A"
-    if verdict.kind is not Kind.DUPLICATE:
-        relation = (verdict.likeness and _NO_COPY.get(verdict.likeness)) or "B is no copy of A"
+    if verdict.outcome is not Outcome.DUPLICATE:
+        relation = (verdict.kind and _NO_COPY.get(verdict.kind)) or "B is no copy of A"
     figures = f"similarity {comparison.similarity:.2f}, containment {comparison.containment:.2f}"
     return f"{verdict.headline}: {relation}, {figures}."
 

@@ -18,7 +18,7 @@ from scrapy_neardup.judge.matching import (
     without_overused_keys,
 )
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Match, Page, Verdict
+from scrapy_neardup.model import Comparison, Fingerprint, Kind, Match, Outcome, Page, Verdict
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Keep, Record
 from scrapy_neardup.text.sentences import why_unjudged
@@ -39,7 +39,7 @@ class Policy:
     #: Letters and digits that a text needs to be judged.
     min_letters: int = 40
     #: Kinds that count as duplicates though the method does not call them so.
-    also_copies: Set[Likeness] = frozenset()
+    also_copies: Set[Kind] = frozenset()
     #: Whether the item of a page with this verdict passes. By default no copy does.
     passes: Callable[[Verdict], bool] = lambda verdict: not verdict.is_copy
     #: How much the state keeps for later questions.
@@ -192,6 +192,6 @@ class Context:
         about = comparison.similarity, comparison.containment, shared
         return Match(leader.group, leader.url, leader.first_seen, *about)
 
-    def verdict(self, kind: Kind, id: int = 0, match: Match | None = None, **more: Any) -> Verdict:
+    def verdict(self, outcome: Outcome, id: int = 0, match: Match | None = None, **more: Any) -> Verdict:
         """A verdict on the page; ``more``: other fields of it."""
-        return Verdict(kind, self.page.url, id, match, reader=self.page.reader, **more)
+        return Verdict(outcome, self.page.url, id, match, reader=self.page.reader, **more)

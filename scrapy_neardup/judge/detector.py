@@ -12,7 +12,7 @@ from scrapy_neardup.judge.context import Context, CrawlContext, Policy
 from scrapy_neardup.judge.in_flight import Blocked, InFlight, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.rules import count_sentences, judge_bytes, judge_page
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Fingerprint, Kind, Page, Verdict
+from scrapy_neardup.model import Fingerprint, Outcome, Page, Verdict
 from scrapy_neardup.page.source import BodyHasher
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.pages import PageStore
@@ -35,7 +35,7 @@ class Detector(CrawlContext):
     drift further than one step.
 
     A copy that passes by the policy is reserved like any other page. A copy that is better than the page that leads its
-    group passes and leads from then on: see ``groups.kind_of_copy``.
+    group passes and leads from then on: see ``groups.outcome_of_copy``.
     """
 
     def __init__(
@@ -138,7 +138,7 @@ class Detector(CrawlContext):
         """
         ruling = self.judge(judge_page, page, self.fingerprint(page), self.in_flight, writes=False)
         if isinstance(ruling, Blocked):
-            return Verdict(Kind.UNJUDGED, page.url, reason="in_flight")
+            return Verdict(Outcome.UNJUDGED, page.url, reason="in_flight")
         return ruling.verdict if self.store.record(ruling.verdict.id) else replace(ruling.verdict, id=0)
 
     # Fingerprints.

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from scrapy_neardup.judge.context import CANONICAL, LONGEST, Context, KeepPolicy
 from scrapy_neardup.judge.matching import SimilarPage, is_older
-from scrapy_neardup.model import Comparison, Kind, Page
+from scrapy_neardup.model import Comparison, Outcome, Page
 from scrapy_neardup.page.reading import EXTRACTOR
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.boilerplate import publisher
@@ -31,7 +31,7 @@ _MUCH_LONGER = 1.25
 _NEARLY_ALL = 0.9
 
 
-def kind_of_copy(context: Context, nearest: SimilarPage) -> Kind:
+def outcome_of_copy(context: Context, nearest: SimilarPage) -> Outcome:
     """The verdict on a copy of a page; ``nearest.leader`` leads its group now.
 
     * ``BETTER`` than the leader: it passes, and leads from now on.
@@ -45,15 +45,15 @@ def kind_of_copy(context: Context, nearest: SimilarPage) -> Kind:
     if known is not None and has_led:
         newest = newest_replacement(context.store, leader.group)
         if newest is not None and newest.url == known.url:
-            return Kind.UPDATED
+            return Outcome.UPDATED
     if (preferred := _preferred_kind(context, nearest)) is not None:
         return preferred
     if known is None or not known.is_delivered:
-        return Kind.DUPLICATE
-    return Kind.DUPLICATE if is_older(nearest.compared, known) and not has_led else Kind.UNIQUE
+        return Outcome.DUPLICATE
+    return Outcome.DUPLICATE if is_older(nearest.compared, known) and not has_led else Outcome.UNIQUE
 
 
-def _preferred_kind(context: Context, nearest: SimilarPage) -> Kind | None:
+def _preferred_kind(context: Context, nearest: SimilarPage) -> Outcome | None:
     """The verdict on a page that is better than the page that leads, or too long to be dropped for it; else None.
 
     A stranger must not replace an article by a part of it, or by the article with spam. So the better page holds
@@ -77,8 +77,8 @@ def _preferred_kind(context: Context, nearest: SimilarPage) -> Kind | None:
             return None
     ours, theirs = _lengths(context, first) if policy == LONGEST else (0, 0)
     if ours > _MUCH_LONGER * theirs and not _is_same_publisher(context.page.url, first.url):
-        return Kind.UNIQUE  # of another publisher and so much longer that both stay
-    return Kind.BETTER
+        return Outcome.UNIQUE  # of another publisher and so much longer that both stay
+    return Outcome.BETTER
 
 
 # Which of two copies is better.

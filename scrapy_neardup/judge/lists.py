@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import Changes, Row
-from scrapy_neardup.model import Likeness, Verdict
+from scrapy_neardup.model import Kind, Verdict
 from scrapy_neardup.state.layout import drop_key, generation_of, judgement_key, last_id, url_key
 from scrapy_neardup.state.pages import PageStore, representative_of
 from scrapy_neardup.state.record import Record
@@ -102,7 +102,7 @@ _KEY = 17
 class Drop:
     """One drop. ``id``: its time in nanoseconds since 1970, larger than the id of every drop before it.
 
-    ``page``, ``original``: hashes of their URLs. ``likeness``: the name of the kind, or empty.
+    ``page``, ``original``: hashes of their URLs. ``kind``: the name of the kind, or empty.
     """
 
     generation: int
@@ -110,24 +110,24 @@ class Drop:
     page: int
     original: int
     similarity: float
-    likeness: str
+    kind: str
 
     def row(self) -> Row:
         """Q page · Q original · H similarity in 65535ths · the kind."""
         head = _HEAD.pack(self.page, self.original, round(self.similarity * 65535))
-        return drop_key(self.generation, self.id), head + self.likeness.encode()
+        return drop_key(self.generation, self.id), head + self.kind.encode()
 
     @classmethod
     def of_row(cls, key: bytes, packed: bytes) -> Drop:
         """Read a row that ``row`` made; raises ValueError for another one."""
         try:
             page, original, similarity = _HEAD.unpack_from(packed)
-            likeness = packed[_HEAD.size :].decode()
-            if len(key) != _KEY or (likeness and likeness not in Likeness._value2member_map_):
+            kind = packed[_HEAD.size :].decode()
+            if len(key) != _KEY or (kind and kind not in Kind._value2member_map_):
                 raise ValueError
         except (struct.error, ValueError):
             raise ValueError(f"{key!r} and {packed[:60]!r} are no drop") from None
-        return cls(generation_of(key), last_id(key), page, original, similarity / 65535, likeness)
+        return cls(generation_of(key), last_id(key), page, original, similarity / 65535, kind)
 
 
 #: The number of drops in each store, counted once; all crawls on a store share it.
@@ -151,4 +151,4 @@ def drop_row(store: PageStore, generation: int, id: int, verdict: Verdict) -> Ro
     match = verdict.match
     assert match is not None
     page, original = (last_id(url_key(url, store.hashes)) for url in (verdict.url, match.url))
-    return Drop(generation, id, page, original, match.similarity, verdict.kind_of_likeness or "").row()
+    return Drop(generation, id, page, original, match.similarity, verdict.kind_name or "").row()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Comparison, Fingerprint, Likeness
+from scrapy_neardup.model import Comparison, Fingerprint, Kind
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.pages import PageStore, representative_of
 from scrapy_neardup.state.record import Record
@@ -107,7 +107,7 @@ def search(
     fingerprint: Fingerprint,
     canonical: str = "",
     delivered: Record | None = None,
-    also_copies: Set[Likeness] = frozenset(),
+    also_copies: Set[Kind] = frozenset(),
 ) -> SearchResult:
     """Find the most similar earlier page: first a page that it copies, then a page that is similar in another way.
 
@@ -126,7 +126,7 @@ def search(
             is_copy and delivered is not None and is_older(earlier, delivered),
             comparison.duplicate,
             is_copy,
-            comparison.likeness is Likeness.EXCERPT,
+            comparison.kind is Kind.EXCERPT,
             comparison.similarity >= _NEARLY_EQUAL,
             earlier.has_led,  # not a new version of a page that it superseded
             comparison.similarity,
@@ -149,7 +149,7 @@ def search(
             least = near_miss.comparison.similarity if near_miss else _NEAR_MISS
             if comparison.similarity > least and not comparison.is_copy(also_copies):
                 near_miss = SimilarPage(comparison, earlier, earlier)
-            if (comparison.likeness is None and not comparison.duplicate) or not may_decide(earlier, comparison):
+            if (comparison.kind is None and not comparison.duplicate) or not may_decide(earlier, comparison):
                 continue
             if (ranked := rank(comparison, earlier)) > best:
                 leader = representative_of(store, earlier, except_url=url)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from concurrent import futures
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
@@ -15,7 +16,7 @@ from scrapy_neardup.files import Entry
 from scrapy_neardup.files.entry import name_entry
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked
-from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.model import Outcome, Page, Verdict
 from scrapy_neardup.page.extraction import Answer, PageContent
 from scrapy_neardup.page.item import TEXT_PREFIX
 from scrapy_neardup.page.source import PageSource, UnreadPage
@@ -42,30 +43,36 @@ def open_judge(detector: Detector, wait: float, *, sealed: bool = False) -> Iter
         yield partial(detector.judge_now, sealed=sealed)
         return
     loop = asyncio.new_event_loop()
-    with closing(loop), futures.ThreadPoolExecutor(1, "neardup-judging") as thread:
+    thread = threading.Thread(target=loop.run_forever, name="neardup-judging", daemon=True)
 
-        def run(work: Coroutine[Any, Any, T]) -> T:
-            future = thread.submit(loop.run_until_complete, work)
-            try:
-                return future.result()
-            finally:
-                futures.wait([future])  # an interrupted caller must not use the state while the thread does
+    def run(work: Coroutine[Any, Any, T]) -> T:
+        future = asyncio.run_coroutine_threadsafe(work, loop)
+        try:
+            return future.result()
+        finally:
+            futures.wait([future])  # an interrupted caller must not use the state while the thread does
 
-        async def make() -> _SharedJudge:
-            return _SharedJudge(detector, wait, sealed)
+    async def make() -> _SharedJudge:
+        return _SharedJudge(detector, wait, sealed)
 
+    thread.start()
+    try:
         shared = run(make())
         try:
             yield lambda page: run(shared.judge(page))
         finally:
             run(shared.crawl.link.close())
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
 
 
 class _SharedJudge:
     """Judges pages on a state that other crawlers share, in the loop that runs when it is made.
 
     The pages take the way of a crawl's pages, so two copies that come at once see each other. That way is asynchronous,
-    and callers are not, or have a loop of their own. So the loop runs in another thread, while a caller waits.
+    and callers are not, or run a loop themselves. So this loop runs in another thread, while a caller waits.
     """
 
     def __init__(self, detector: Detector, wait: float, sealed: bool) -> None:
@@ -192,23 +199,23 @@ class Batch:
             if verdict is None:
                 page = self._reader.read(made, name, answer)
                 verdict = judge(page)
-                if verdict.kind is Kind.UNJUDGED and not verdict.id:  # so nothing was written
+                if verdict.outcome is Outcome.UNJUDGED and not verdict.id:  # so nothing was written
                     # The hash of an item takes as long as all other reading, and few pages need it.
                     hashed = self._reader.item_hash(page, entry)
                     if hashed != page.html:
                         verdict = judge(replace(page, html=hashed))
         except PageError as error:
-            verdict = Verdict(Kind.UNJUDGED, name, reason=error.reason)
+            verdict = Verdict(Outcome.UNJUDGED, name, reason=error.reason)
         except StoreError:
             raise
         except Exception:  # an unforeseen page must not cost the others; the traceback says what to mend
             logger.exception("%s could not be judged. This is a bug; please report it with the traceback.", entry.place)
-            verdict = Verdict(Kind.UNJUDGED, name, reason="method_failed")
+            verdict = Verdict(Outcome.UNJUDGED, name, reason="method_failed")
         return Judged(verdict, output_fields(entry, page))
 
     def _may_save_reading(self, entry: Entry, name: str, made: UnreadPage) -> bool:
         """Whether the state may know the bytes, and no output needs the text of a document."""
-        if entry.html and self._detector.policy.passes(Verdict(Kind.UNCHANGED, name)):
+        if entry.html and self._detector.policy.passes(Verdict(Outcome.UNCHANGED, name)):
             return False
         return self._detector.may_know(name, made.body)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -298,13 +298,8 @@ class RemoteJudgement:
             return ruling
 
     def _judge(self, earlier: list[Reservation]) -> Ruling:
-        given = self._page, self._fingerprint, InFlight(earlier), self.given_up
+        given = self._page, self._fingerprint, InFlight(earlier), self._given_up.values()
         return self._crawl.detector.judge(judge_page, *given)
-
-    @property
-    def given_up(self) -> Collection[Reservation]:
-        """The earlier pages that took too long."""
-        return self._given_up.values()
 
     async def wait(self, by: Reservation, seconds: float) -> None:
         """Wait until the outcome of an earlier page is known, or give it up after ``seconds``. Raises StoreError.

@@ -14,18 +14,18 @@ from dataclasses import replace
 
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.context import NOT_COMPARED, SAME_SOURCE, Context
-from scrapy_neardup.judge.groups import add_evidence, kind_of_copy
+from scrapy_neardup.judge.groups import add_evidence, outcome_of_copy
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.lists import ManualKind, drop_row, original_at
 from scrapy_neardup.judge.matching import SimilarPage, may_decide
 from scrapy_neardup.kv.base import Row
-from scrapy_neardup.model import NO_SENTENCES, ROW, Comparison, Fingerprint, Kind, Likeness, Match, Verdict
+from scrapy_neardup.model import NO_SENTENCES, ROW, Comparison, Fingerprint, Kind, Match, Outcome, Verdict
 from scrapy_neardup.state.pages import PageStore, representative_and_original, representative_of
 from scrapy_neardup.state.record import Record, is_same_mark, row_mark
 from scrapy_neardup.state.record import evidence as make_evidence
 
 #: Kinds that a manual copy may have; it is ``near`` if the method names none of these.
-_COPIES = (Likeness.IDENTICAL, Likeness.NEAR, Likeness.RETITLED)
+_COPIES = (Kind.IDENTICAL, Kind.NEAR, Kind.RETITLED)
 
 # Pages that are compared with no other page: the items of a listing (``Page.row``), and pages without enough text. In
 # place of a sketch their record holds the hash of their source (``Page.html``: a number, made from the HTML or from the
@@ -48,7 +48,7 @@ def _judge_by_source(context: Context, reason: AnyReason) -> Ruling:
     * An item of a listing with enough text: the same, but with another source than before it is updated.
     """
     page, known = context.page, context.known
-    verdict = context.verdict(Kind.UNJUDGED, reason=reason)
+    verdict = context.verdict(Outcome.UNJUDGED, reason=reason)
     if not page.html:
         return Ruled(verdict)
     source = row_mark(page.html) if page.row else page.html.to_bytes(8, "big")
@@ -68,12 +68,12 @@ def _judge_by_source(context: Context, reason: AnyReason) -> Ruling:
     if has_text:
         verdict = replace(verdict, id=id)
         if known is not None:
-            verdict = replace(verdict, kind=Kind.UPDATED, reason="")
+            verdict = replace(verdict, outcome=Outcome.UPDATED, reason="")
     record = Record(id, page.url, id, 0.0, sketch=source, body=page.body)
     return reserve(context, verdict, record, Fingerprint((), source))
 
 
-def _hold_back(context: Context, kind: Kind = Kind.UNCHANGED, comparison: Comparison = SAME_SOURCE) -> Ruled:
+def _hold_back(context: Context, outcome: Outcome = Outcome.UNCHANGED, comparison: Comparison = SAME_SOURCE) -> Ruled:
     """Rule that a page came again at its URL, and keep its record; an unchanged page gives it the digest of its bytes.
 
     ``comparison``: with the known page. The page that represents its group counts as seen.
@@ -82,9 +82,9 @@ def _hold_back(context: Context, kind: Kind = Kind.UNCHANGED, comparison: Compar
     assert known is not None
     original = representative_of(context.store, known) or known
     match = context.match(SimilarPage(comparison, original, known))
-    renewed = replace(known, body=context.page.body or known.body) if kind is Kind.UNCHANGED else known
+    renewed = replace(known, body=context.page.body or known.body) if outcome is Outcome.UNCHANGED else known
     copied_from = representative_and_original(context.store, original)
-    return keep_record(context, context.verdict(kind, known.id, match), copied_from, renewed)
+    return keep_record(context, context.verdict(outcome, known.id, match), copied_from, renewed)
 
 
 # The page's own URL.
@@ -120,10 +120,10 @@ def judge_delivered(context: Context) -> Ruled | None:
         return None
     comparison = context.known_comparison
     if comparison.identical:
-        return _hold_back(context, Kind.UNCHANGED, comparison)
+        return _hold_back(context, Outcome.UNCHANGED, comparison)
     if not context.is_minor_update:
         return None
-    ruled = _hold_back(context, Kind.MINOR_UPDATE, comparison)
+    ruled = _hold_back(context, Outcome.MINOR_UPDATE, comparison)
     return None if context.policy.passes(ruled.verdict) else ruled
 
 
@@ -141,10 +141,10 @@ def judge_manual_copy(context: Context) -> Ruling | None:
         return Blocked(in_flight) if in_flight is not None else None
     # A page of a former recipe cannot be compared. Similarity 0 would mark a page that could not be judged.
     comparison = NOT_COMPARED if original.former else context.compare(original)
-    likeness = comparison.likeness if comparison.likeness in _COPIES else Likeness.NEAR
+    kind = comparison.kind if comparison.kind in _COPIES else Kind.NEAR
     similarity = max(comparison.similarity, 1 / 65535)
-    comparison = replace(comparison, duplicate=True, likeness=likeness, similarity=similarity)
-    return judge_as_copy(context, SimilarPage(comparison, original, original), Kind.DUPLICATE, by_hand=True)
+    comparison = replace(comparison, duplicate=True, kind=kind, similarity=similarity)
+    return judge_as_copy(context, SimilarPage(comparison, original, original), Outcome.DUPLICATE, by_hand=True)
 
 
 def judge_little_text(context: Context) -> Ruling | None:
@@ -168,8 +168,8 @@ def _judge_similar(context: Context) -> Ruling | None:
     nearest = context.search_result.nearest
     if nearest is None or context.person_says_keep or not nearest.comparison.is_copy(context.policy.also_copies):
         return None
-    kind = kind_of_copy(context, nearest)
-    return pass_as_original(context) if kind is Kind.UNIQUE else judge_as_copy(context, nearest, kind)
+    outcome = outcome_of_copy(context, nearest)
+    return pass_as_original(context) if outcome is Outcome.UNIQUE else judge_as_copy(context, nearest, outcome)
 
 
 def wait_for_original_in_flight(context: Context) -> Blocked | None:
@@ -186,7 +186,7 @@ def wait_for_original_in_flight(context: Context) -> Blocked | None:
 
 
 def pass_as_original(context: Context) -> Ruled:
-    """No other rule applies, or the page is a copy that passes all the same (``groups.kind_of_copy``).
+    """No other rule applies, or the page is a copy that passes all the same (``groups.outcome_of_copy``).
 
     It is a new original, or a new version of a page that was delivered.
     """
@@ -194,16 +194,16 @@ def pass_as_original(context: Context) -> Ruled:
     is_copy = nearest is not None and nearest.comparison.is_copy(context.policy.also_copies)
     by_hand = is_copy and context.person_says_keep
     if previous is not None:
-        kind, group = (Kind.MINOR_UPDATE, id) if context.is_minor_update else (Kind.UPDATED, 0)
-        verdict = context.verdict(kind, id, previous, group=group, by_hand=by_hand)
+        outcome, group = (Outcome.MINOR_UPDATE, id) if context.is_minor_update else (Outcome.UPDATED, 0)
+        verdict = context.verdict(outcome, id, previous, group=group, by_hand=by_hand)
     elif nearest is not None:
-        likeness = None if is_copy else nearest.comparison.likeness
-        verdict = context.verdict(Kind.UNIQUE, id, context.match(nearest), likeness=likeness, by_hand=by_hand)
+        kind = None if is_copy else nearest.comparison.kind
+        verdict = context.verdict(Outcome.UNIQUE, id, context.match(nearest), kind=kind, by_hand=by_hand)
     else:
-        verdict = context.verdict(Kind.UNIQUE, id)
+        verdict = context.verdict(Outcome.UNIQUE, id)
     filed = context.filed_fingerprint(in_form=context.search_result.in_form)
     record = Record(id, context.page.url, id, keys=filed.keys, sketch=filed.sketch, body=context.page.body)
-    return reserve(context, verdict, record, filed, verdict.likeness, verdict.match)
+    return reserve(context, verdict, record, filed, verdict.kind, verdict.match)
 
 
 # The outcomes: a page passes and is reserved, its record stays, or it is dropped as a copy.
@@ -214,22 +214,22 @@ def reserve(
     verdict: Verdict,
     record: Record,
     fingerprint: Fingerprint,
-    likeness: Likeness | None = None,
+    kind: Kind | None = None,
     match: Match | None = None,
     copied_from: tuple[Record, ...] = (),
 ) -> Ruled:
     """Let a page pass that is new to the state, or a new version of a known page.
 
     If it gave up other pages in flight and would be unique, it is unjudged (``in_flight``).
-    ``likeness``, ``match``: for the evidence. ``copied_from``: the pages that it copies.
+    ``kind``, ``match``: for the evidence. ``copied_from``: the pages that it copies.
     """
     known, page, policy = context.known, context.page, context.policy
     if (delivered := context.delivered) is not None:
         # Better pages lose this mark as originals. As old as their group, they do not become copies of its first page.
         since = delivered.original if delivered.has_led and record.is_original else delivered.age
         record = replace(record, since=since)
-    evidence = make_evidence(page, likeness, match, copy=record.original != record.id, keep=policy.keep)
-    near = context.search_result.near_miss if verdict.kind is Kind.UNIQUE and evidence is not None else None
+    evidence = make_evidence(page, kind, match, copy=record.original != record.id, keep=policy.keep)
+    near = context.search_result.near_miss if verdict.outcome is Outcome.UNIQUE and evidence is not None else None
     if evidence is not None and near is not None and not context.person_says_keep:
         comparison, old = near.comparison, near.compared  # nearly its original: why is it none?
         decision = context.method.decision(context.fingerprint, old.sketch, context.search_result.overused_keys)
@@ -237,8 +237,8 @@ def reserve(
         evidence = replace(evidence, near_miss=old.url, near_why=why)
     if record.keys and not policy.prefers_first:
         evidence = add_evidence(context, evidence)
-    if context.given_up and verdict.kind is Kind.UNIQUE:
-        verdict = context.verdict(Kind.UNJUDGED, record.id, reason="in_flight")
+    if context.given_up and verdict.outcome is Outcome.UNIQUE:
+        verdict = context.verdict(Outcome.UNJUDGED, record.id, reason="in_flight")
     replaces = known.id if known else 0
     return Ruled(verdict, Reservation(record, fingerprint, evidence, page.site, replaces, copied_from))
 
@@ -249,7 +249,7 @@ def keep_record(context: Context, verdict: Verdict, copied_from: Collection[Reco
     assert known is not None
 
     def write() -> None:
-        drop = _list_drop(context, verdict, store.new_id()) if verdict.kind is Kind.DUPLICATE else ()
+        drop = _list_drop(context, verdict, store.new_id()) if verdict.outcome is Outcome.DUPLICATE else ()
         store.touch(known, copied_from=copied_from, extra_rows=drop, renewed=renewed)
 
     return Ruled(verdict, write=write)
@@ -274,22 +274,22 @@ def count_sentences(
         store.note(fingerprint.sentences, site, everywhere=everywhere, page=store.hashes.short(f"page {url}"))
 
 
-def judge_as_copy(context: Context, nearest: SimilarPage, kind: Kind, *, by_hand: bool = False) -> Ruling:
+def judge_as_copy(context: Context, nearest: SimilarPage, outcome: Outcome, *, by_hand: bool = False) -> Ruling:
     """Rule on a copy of ``nearest.leader``: it leads the group from now on, is dropped, or passes by the policy.
 
-    A copy that differs much from its original is filed as a variant; others are found through the original. ``kind``:
-    as of ``groups.kind_of_copy``, but not unique. ``by_hand``: a manual verdict makes it a copy.
+    A copy that differs much from its original is filed as a variant; others are found through the original.
+    ``outcome``: that of ``groups.outcome_of_copy``, but not unique. ``by_hand``: a manual verdict makes it a copy.
     """
     known, page, store, group = context.known, context.page, context.store, nearest.leader.group
-    leads = kind is not Kind.DUPLICATE
+    leads = outcome is not Outcome.DUPLICATE
     if leads and (leader := context.first(context.in_flight.under(group))) is not None:
         return Blocked(leader)  # two pages in flight must not lead one group
-    match, likeness = context.match(nearest), nearest.comparison.likeness
-    verdict = context.verdict(Kind.DUPLICATE, match=match, likeness=likeness, by_hand=by_hand)
+    match, kind = context.match(nearest), nearest.comparison.kind
+    verdict = context.verdict(Outcome.DUPLICATE, match=match, kind=kind, by_hand=by_hand)
     passes = leads or context.policy.passes(verdict)
     pages = (*representative_and_original(store, nearest.leader), nearest.compared)
     copied_from = tuple({one.id: one for one in pages}.values())
-    mark = 0 if passes or by_hand or not page.text else drop_marks(context, likeness)[0]
+    mark = 0 if passes or by_hand or not page.text else drop_marks(context, kind)[0]
     # The record of a delivered page stays: its text may come back, and other pages may be copies of it.
     if known is not None and not passes and (known.is_delivered or known.original == group):
         verdict = replace(verdict, id=known.id)
@@ -311,20 +311,20 @@ def judge_as_copy(context: Context, nearest: SimilarPage, kind: Kind, *, by_hand
         dropped=mark,
         body=page.body if passes else 0,
     )
-    if kind is Kind.UPDATED:
-        kind = Kind.MINOR_UPDATE if context.is_minor_update else kind
-        verdict = context.verdict(kind, record.id, context.previous or match, group=group)
+    if outcome is Outcome.UPDATED:
+        outcome = Outcome.MINOR_UPDATE if context.is_minor_update else outcome
+        verdict = context.verdict(outcome, record.id, context.previous or match, group=group)
     else:
-        verdict = replace(verdict, kind=kind, id=record.id, group=group if leads else 0)
+        verdict = replace(verdict, outcome=outcome, id=record.id, group=group if leads else 0)
     if passes:
         filed = replace(filed, keys=keys, sentences=filed.sentences if differs else NO_SENTENCES)
-        return reserve(context, verdict, record, filed, likeness, match, copied_from)
+        return reserve(context, verdict, record, filed, kind, match, copied_from)
 
     def write() -> None:
         store.note_form(page.site, in_form=filed.in_form)
         if differs:
             count_sentences(store, page.url, page.site, filed, everywhere=False)
-        evidence = make_evidence(page, likeness, match, copy=True, keep=context.policy.keep)
+        evidence = make_evidence(page, kind, match, copy=True, keep=context.policy.keep)
         drop = _list_drop(context, verdict, record.id)
         store.add(record, evidence, replaces=known.id if known else 0, copied_from=copied_from, extra_rows=drop)
 
@@ -337,11 +337,11 @@ def judge_as_copy(context: Context, nearest: SimilarPage, kind: Kind, *, by_hand
 # Any other text, threshold, method or policy gives another mark, and the page is judged as if it were new.
 
 
-def drop_marks(context: Context, *likenesses: Likeness | None) -> list[int]:
+def drop_marks(context: Context, *kinds: Kind | None) -> list[int]:
     """The marks of a page that is dropped as a copy of each of these kinds; never 0."""
-    hashes, page, kinds = context.method.hashes, context.page, [one and one.value for one in likenesses]
+    hashes, page = context.method.hashes, context.page
     text = f"{hashes.of(page.title)} {hashes.of(page.text)}"
-    return [hashes.of(f"{text} {kind} {context.crawl.settings_text}") or 1 for kind in kinds]
+    return [hashes.of(f"{text} {kind and kind.value} {context.crawl.settings_text}") or 1 for kind in kinds]
 
 
 def judge_returned_copy(context: Context) -> Ruled | None:
@@ -349,16 +349,16 @@ def judge_returned_copy(context: Context) -> Ruled | None:
     known, store = context.known, context.store
     if known is None or context.person_says_keep or not known.dropped:
         return None
-    likenesses = None, *Likeness
-    marks = zip(likenesses, drop_marks(context, *likenesses), strict=True)
+    every = None, *Kind
+    marks = zip(every, drop_marks(context, *every), strict=True)
     kinds = [kind for kind, mark in marks if mark == known.dropped]
     original = representative_of(store, known, except_url=context.page.url) if kinds else None
     if original is None or not original.sketch:
         return None
     comparison = context.method.compare(context.fingerprint, original.sketch, frozenset())
-    comparison = replace(comparison, similarity=known.similarity, likeness=kinds[0])
+    comparison = replace(comparison, similarity=known.similarity, kind=kinds[0])
     match = context.match(SimilarPage(comparison, original, original))
-    verdict = context.verdict(Kind.DUPLICATE, known.id, match, likeness=kinds[0])
+    verdict = context.verdict(Outcome.DUPLICATE, known.id, match, kind=kinds[0])
     if context.policy.passes(verdict):
         return None  # it is delivered under its present verdict
     return keep_record(context, verdict, representative_and_original(store, original), known)

@@ -15,7 +15,7 @@ from scrapy_neardup.judge.context import Policy
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.lab.labels import Label
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.model import Outcome, Page, Verdict
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
@@ -51,7 +51,7 @@ def replay(documents: Iterable[Page], judge: Judge) -> Iterator[tuple[Page, Verd
             verdict = judge(page)
         except PageError as error:
             why, refused = error, refused + 1
-            verdict = Verdict(Kind.UNJUDGED, page.url, reason=error.reason)
+            verdict = Verdict(Outcome.UNJUDGED, page.url, reason=error.reason)
         yield page, verdict
     if why is not None and 2 * refused > pages:
         raise why

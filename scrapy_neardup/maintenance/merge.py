@@ -260,7 +260,7 @@ class _Merger:
             found = copy.comparison
             return replace(
                 evidence or Evidence(),
-                likeness=found.likeness.value if found.likeness else "",
+                kind=found.kind.value if found.kind else "",
                 like=0,
                 similarity=round(found.similarity, 4),
                 containment=round(found.containment, 4),

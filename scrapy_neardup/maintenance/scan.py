@@ -37,7 +37,7 @@ def kind_of(evidence: Evidence | None) -> str:
     >>> kind_of(Evidence("near")), kind_of(None)
     ('near', 'unknown')
     """
-    return evidence.likeness if evidence is not None and evidence.likeness in COPIES else "unknown"
+    return evidence.kind if evidence is not None and evidence.kind in COPIES else "unknown"
 
 
 def passed_kind(evidence: Evidence | None) -> str:
@@ -46,7 +46,7 @@ def passed_kind(evidence: Evidence | None) -> str:
     >>> passed_kind(Evidence("excerpt", like=1)), passed_kind(None)
     ('excerpt', '')
     """
-    return evidence.likeness if evidence is not None and evidence.like and evidence.likeness in PASSED else ""
+    return evidence.kind if evidence is not None and evidence.like and evidence.kind in PASSED else ""
 
 
 class Watch(Protocol):

@@ -206,7 +206,7 @@ class Method(ABC):
     def may_be_alike(self, new: Fingerprint, old: bytes) -> bool:
         """Whether a new page may be like an earlier one: a fast check before ``compare``.
 
-        Return False only if ``compare`` would find no copy, no likeness and no form, with any other arguments.
+        Return False only if ``compare`` would find no copy, no kind and no form, with any other arguments.
         """
         return True
 

@@ -89,22 +89,16 @@ class Section:
     end: int
 
 
-def find_blocks(root: lxml.html.HtmlElement | None) -> list[Block]:
-    """Return the visible lines of a tree.
-
-    >>> root = lxml.html.fromstring("<h1>Ferry</h1><p>It runs <a href=/>daily</a>.")
-    >>> [(block.text, block.linked) for block in find_blocks(root)]
-    [('Ferry', 0), ('It runs daily.', 5)]
-    """
-    return find_sections(root)[0]
-
-
 def find_sections(
     root: lxml.html.HtmlElement | None,
 ) -> tuple[list[Block], list[Section], list[lxml.html.HtmlElement]]:
     """Return the visible lines of a tree, its sections, and the links of menus that are one line.
 
     The sections are in the order of their ends: inner ones first.
+
+    >>> root = lxml.html.fromstring("<h1>Ferry</h1><p>It runs <a href=/>daily</a>.")
+    >>> [(block.text, block.linked) for block in find_sections(root)[0]]
+    [('Ferry', 0), ('It runs daily.', 5)]
     """
     finder = _BlockFinder()
     if root is not None:
@@ -172,21 +166,22 @@ class _BlockFinder:
                 self._parts.append(" ")
             else:
                 self.end_line(context)
+        # Without a method for these two cases, as this is the slowest loop of ours.
+        parts, linked = self._parts, self._linked
         if text := element.text:
-            self._add(text, is_linked)
+            parts.append(text)
+            if is_linked:
+                linked.append(text)
         for child in element:
             self.visit(child, context, is_linked=is_linked)
             if text := child.tail:
-                self._add(text, is_linked)
+                parts.append(text)
+                if is_linked:
+                    linked.append(text)
         if layout == _BLOCK:
             self.end_line(context)
             if len(self.blocks) - start >= _LEAST_LINES:
                 self.sections.append(Section(element, start, len(self.blocks)))
-
-    def _add(self, text: str, is_linked: bool) -> None:
-        self._parts.append(text)
-        if is_linked:
-            self._linked.append(text)
 
     def _context_in(self, element: lxml.html.HtmlElement, context: _Context) -> _Context:
         tag = element.tag
@@ -226,12 +221,8 @@ def _quote_markup(element: lxml.html.HtmlElement) -> QuoteMarkup:
     names = element.get("class")
     if names and not _QUOTE_CLASSES.isdisjoint(names.lower().split()):
         return QuoteMarkup.QUOTED
-    if element.tag == "aside":  # Discourse
-        return (
-            QuoteMarkup.QUOTED
-            if names and "data-post" in element.attrib and "quote" in names.split()
-            else QuoteMarkup.NONE
-        )
+    if element.tag == "aside" and names and "data-post" in element.attrib and "quote" in names.split():  # Discourse
+        return QuoteMarkup.QUOTED
     if element.tag != "blockquote":
         return QuoteMarkup.NONE
     if element.get("type") == "cite":

@@ -165,18 +165,14 @@ def read_head(root: lxml.html.HtmlElement, url: str) -> Page:
     # An SVG picture may have a title too.
     own = next((title.text or "" for title in root.iter("title") if next(title.iterancestors("svg"), None) is None), "")
     title = article_title(_one_line(own), names.get("og:site_name", "")) or names.get("og:title", "")
-    links = (link.get("href") or "" for link in root.iter("link") if _is_canonical(link))
+    links = (link.get("href") for link in root.iter("link") if "canonical" in (link.get("rel") or "").lower().split())
     return Page(
         url,
         title,
         split_keywords(names.get("keywords", "")),
         names.get("description") or names.get("og:description", ""),
-        canonical=absolute_url(url, next(links, "")),
+        canonical=absolute_url(url, next(links, None) or ""),
     )
-
-
-def _is_canonical(link: lxml.html.HtmlElement) -> bool:
-    return "canonical" in (link.get("rel") or "").lower().split()
 
 
 def _one_line(text: str) -> str:

@@ -217,7 +217,7 @@ def _search_in(text: str, *, otherwise: bool) -> Callable[[str], bool]:
 def simplify(root: lxml.html.HtmlElement) -> None:
     """Remove scripts, styles and hidden inline elements, and the tags of other inline elements.
 
-    ``find_blocks`` returns the same lines. Hidden blocks stay, as a script may show them, and so does data in JSON-LD.
+    ``find_sections`` finds the same lines. Hidden blocks stay, as a script may show them, and so does data in JSON-LD.
     """
     markup = _INLINE if root.find(".//pre") is not None else (*_INLINE, "span")  # a span in ``pre`` is code
     for element in root.iter(*markup):
@@ -259,14 +259,12 @@ def isolate_article(root: lxml.html.HtmlElement, blocks: list[Block], sections: 
     _mark_menus(sections[:place], article, links, prose)
     etree.strip_elements(root, _REMOVED, *_NEVER_READ, with_tail=False)
     for element in reversed(list(root.iter(*_OFTEN_EMPTY))):  # inner ones first
-        if _has_no_text(element.text) and all(child.tag == _REMOVED and _has_no_text(child.tail) for child in element):
+        if not (element.text or "").strip() and all(
+            child.tag == _REMOVED and not (child.tail or "").strip() for child in element
+        ):
             element.tag = _REMOVED
     etree.strip_elements(root, _REMOVED, with_tail=False)
     return True
-
-
-def _has_no_text(text: str | None) -> bool:
-    return not text or text.isspace()
 
 
 def _mark_menus(sections: list[Section], article: Section, links: list[int], prose: list[int]) -> None:
@@ -330,25 +328,24 @@ def trafilatura_text(root: lxml.html.HtmlElement, *, is_article: bool) -> str:
     document = trafilatura.bare_extraction(root, options=_options(is_article))
     parts: list[str] = []
     if isinstance(document, Document):
+        for code in document.body.iterchildren("code"):
+            code.tag = "pre"
         # Its own conversion to text takes three times as long, and joins the cells of a row.
         _add_lines(parts, document.body, is_code=False)
     return "".join(parts).strip()
 
 
 def _add_lines(parts: list[str], element: etree._Element, *, is_code: bool) -> None:
-    """Add the text of an element of trafilatura. Line ends are kept in code that is no part of a line."""
-    parent = element.getparent()
-    is_code = is_code or (element.tag == "code" and parent is not None and parent.tag == "body")
+    """Add the text of an element, and the ends of its lines. Code has line ends in its text."""
+    is_code = is_code or element.tag == "pre"
     end = "\n" if is_code or element.tag not in INLINE else ""
-    parts += (end, _one_line(element.text, is_code))
+    text = element.text or ""
+    parts += (end, text if is_code else text.replace("\n", " "))
     for child in element:
         _add_lines(parts, child, is_code=is_code)
-        parts.append(_one_line(child.tail, is_code))
+        text = child.tail or ""
+        parts.append(text if is_code else text.replace("\n", " "))
     parts.append(end)
-
-
-def _one_line(text: str | None, is_code: bool) -> str:
-    return "" if text is None else text if is_code else text.replace("\n", " ")
 
 
 @cache

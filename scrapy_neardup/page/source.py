@@ -17,10 +17,6 @@ from scrapy_neardup.page.limits import limit_page
 from scrapy_neardup.page.urls import plain_url, site_of
 
 
-def _encode(content: str | bytes) -> bytes:
-    return content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-
-
 @dataclass(frozen=True, slots=True)
 class PageResponse:
     """A response from any crawler or archive.
@@ -82,9 +78,9 @@ class BodyHasher:
         """
         if not content.is_of_url:
             return 0
-        hashed = self._hash.copy()
-        hashed.update(_pack([isinstance(content.content, str), content.content_type, *about]))
-        hashed.update(_encode(content.content))
+        hashed, body = self._hash.copy(), content.content
+        hashed.update(_pack([isinstance(body, str), content.content_type, *about]))
+        hashed.update(body.encode("utf-8", "surrogatepass") if isinstance(body, str) else body)
         return int.from_bytes(hashed.digest(), "big") or 1
 
 

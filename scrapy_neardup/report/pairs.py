@@ -81,7 +81,7 @@ class PageReader:
         """Return a page beside the earlier one, without sentences and texts."""
         evidence, is_copy = self.evidence(page.id), page.original != page.id
         return PagePair(
-            kind=kind_of(evidence) if is_copy or evidence is None else evidence.likeness,
+            kind=kind_of(evidence) if is_copy or evidence is None else evidence.kind,
             copy=is_copy,
             page=self.line(page),
             original=self.line(original) if original else None,

@@ -38,6 +38,9 @@ _LOCATOR_SECONDS = 1.5
 #: most a second.
 TRIES, _PAUSE = 3, 0.1
 _OF_CLUSTER = re.compile(r"(?:^|[ -])(?:MOVED|ASK|TRYAGAIN|CLUSTERDOWN|MASTERDOWN) ")
+#: The server does not write now: it has fewer replicas than its min-replicas-to-write, or cannot save its data.
+_LACKS_REPLICAS = "NOREPLICAS "
+_MENDS = re.compile(f"{_LACKS_REPLICAS}|MISCONF ")
 #: The error of Kvrocks for a wrong password; redis-py does not know it.
 _KVROCKS_REFUSAL = "invalid password"
 _REFUSED = (exceptions.AuthenticationError, exceptions.AuthorizationError, exceptions.NoPermissionError)
@@ -126,13 +129,12 @@ class Link:
             return True
         # Somebody may give the server memory, disk space or replicas, or make it the master.
         mends = isinstance(error, (exceptions.OutOfMemoryError, exceptions.ReadOnlyError))
-        mends = mends or _lacks_disk(error) or _lacks_replicas(error)
-        return mends and self.patient_thread is not None
+        return (mends or bool(_MENDS.search(str(error)))) and self.patient_thread is not None
 
     def _is_elsewhere(self, error: Exception) -> bool:
         """Whether another node may hold the state. The script has done nothing then."""
         is_replica = isinstance(error, exceptions.ReadOnlyError) or "-READONLY " in str(error)
-        return self.locator is not None and (is_replica or _is_of_cluster(error) or _lacks_replicas(error))
+        return self.locator is not None and (is_replica or _is_of_cluster(error) or _LACKS_REPLICAS in str(error))
 
     def translate(self, error: Exception) -> StoreError:
         """Return an error of redis-py as a sentence with a cure."""
@@ -159,12 +161,12 @@ class Link:
             )
         elif isinstance(error, Unlocated):
             end = str(error)
-        elif _lacks_replicas(error):
+        elif _LACKS_REPLICAS in str(error):
             end = (
                 "takes no pages, because it has fewer replicas than its min-replicas-to-write. Check the replicas. "
                 "Nothing in the state is lost."
             )
-        elif _lacks_disk(error):
+        elif _MENDS.search(str(error)):
             end = (
                 "takes no pages, because it cannot write to its disk. Free space there, or read its log. Nothing in "
                 "the state is lost."
@@ -422,16 +424,6 @@ def _is_of_cluster(error: Exception) -> bool:
     """Whether a node of a cluster says that it does not serve a key now."""
     kinds = (exceptions.AskError, exceptions.TryAgainError, exceptions.ClusterDownError)
     return isinstance(error, kinds) or bool(_OF_CLUSTER.search(str(error)))
-
-
-def _lacks_replicas(error: Exception) -> bool:
-    """Whether a server does not write because it has fewer replicas than its min-replicas-to-write."""
-    return "NOREPLICAS " in str(error)
-
-
-def _lacks_disk(error: Exception) -> bool:
-    """Whether a server does not write because it cannot save its data."""
-    return "MISCONF " in str(error)
 
 
 def is_refusal(error: BaseException) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from scrapy_neardup.fast_dataclass import fast_dataclass
 from scrapy_neardup.hashing.keys import SIZE, pack_keys
-from scrapy_neardup.model import Likeness, Match, Page
+from scrapy_neardup.model import Kind, Match, Page
 from scrapy_neardup.state.layout import kept_url
 
 _HEAD = struct.Struct(">BBHQHQQQ")
@@ -155,7 +155,7 @@ _LONGEST_SENTENCE = 300
 _ABOUT = ("title", "keywords", "description", "site", "main", "headline", "reader", "quotes")
 #: The fields of a row in their order; those at the end that say nothing are left out. Most pages have only two.
 _FIELDS = (
-    *("letters", "title", "likeness", "like", "similarity", "containment", "shared", "text", "about"),
+    *("letters", "title", "kind", "like", "similarity", "containment", "shared", "text", "about"),
     *("article", "canonical", "near_miss", "near_why"),
 )
 _fields_of = attrgetter(*_FIELDS)
@@ -180,7 +180,7 @@ class Keep(str, Enum):
 class Evidence:
     """Why a page is a copy, or what it resembles. It is apart from the record, so judging never reads it.
 
-    ``likeness``: kind, or empty. ``like``: for an original, the page that contains it or has its title; 0 for a copy.
+    ``kind``: kind, or empty. ``like``: for an original, the page that contains it or has its title; 0 for a copy.
     ``letters``: characters of the text. ``shared``: sentences in both pages. ``text``, ``about``: with ``Keep.TEXTS``,
     the text and other parts of the page as JSON.
 
@@ -188,7 +188,7 @@ class Evidence:
     them. ``near_miss``, ``near_why``: the URL of the page that an original was nearly a copy of, and the decision.
     """
 
-    likeness: str = ""
+    kind: str = ""
     like: int = 0
     similarity: float = 0.0
     containment: float = 0.0
@@ -239,16 +239,16 @@ class Evidence:
             raise ValueError(f"{len(packed)} bytes are no evidence: {error}") from None
 
 
-def evidence(page: Page, likeness: Likeness | None, match: Match | None, *, copy: bool, keep: Keep) -> Evidence | None:
+def evidence(page: Page, kind: Kind | None, match: Match | None, *, copy: bool, keep: Keep) -> Evidence | None:
     """Return the evidence of a page with this ``match``; None for nothing."""
-    if keep is Keep.NOTHING or (keep is Keep.EVIDENCE and likeness is None and not page.title):
+    if keep is Keep.NOTHING or (keep is Keep.EVIDENCE and kind is None and not page.title):
         return None
     text, about = (page.text, about_page(page)) if keep is Keep.TEXTS else ("", "")
     title = page.title[:_LONGEST_TITLE]
-    if match is None or likeness is None:
+    if match is None or kind is None:
         return Evidence(letters=len(page.text), title=title, text=text, about=about)
     return Evidence(
-        likeness.value,
+        kind.value,
         0 if copy else match.id,
         round(match.similarity, 4),
         round(match.containment, 4),

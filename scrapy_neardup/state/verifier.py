@@ -14,7 +14,7 @@ from scrapy_neardup.kv.base import KeyValueStore
 from scrapy_neardup.kv.tally import KEY, MASK, RowTally, of_row
 from scrapy_neardup.state.layout import last_id, unpack_id, unpack_seen, url_key
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.records import is_posting, pairs
+from scrapy_neardup.state.records import ids_of, is_posting, number_of
 
 #: Lengths of the keys of records and URL rows, and of the values of these.
 _ID_KEY, _SEEN = 9, 12
@@ -61,10 +61,10 @@ class RowCount:
         if first == b"k":
             if not is_posting((key, value)):
                 raise ValueError(f"the row {key!r} is no row of a key")
-            postings = list(pairs((key, value)))
-            self._ids_filed += sum(id for _, id in postings)
-            self._filed += sum(number * id for number, id in postings)
-            return len(postings)
+            ids = ids_of((key, value))
+            self._ids_filed += sum(ids)
+            self._filed += number_of(key) * sum(ids)
+            return len(ids)
         if first == b"u":
             self._named.append(_named_by(key, value))
             self._known.append(last_id(key))

@@ -115,7 +115,7 @@ def shared_sentences(
     lines = normalize("\n".join(different), simplified=simplified).split("\n") if different else []
     found: list[tuple[int, int]] = []
     for at in sorted(range(len(lines)), key=lambda at: -len(lines[at])):
-        most = len(lines[at])  # its letters are no more, and those of all later lines
+        most = len(lines[at])  # no letters of this line, or of a later one, are more
         if most < at_least or (len(found) == limit and all(-own > most for own, _ in found)):
             break  # mostly soon, as the other page has the longest ones
         own = letters(lines[at])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.batch.counts import MOST, ExactCounts
 from scrapy_neardup.hashing.keyed import OPEN
-from scrapy_neardup.model import Kind
+from scrapy_neardup.model import Outcome
 from scrapy_neardup.state.boilerplate import Counts, Sentences
 from scrapy_neardup.state.opening import memory_state
 from tests.build import make_detector, page, story
@@ -94,6 +94,6 @@ def test_verdicts_are_those_of_counts_of_fixed_size() -> None:
         if exact:
             detector.store.use_exact_counts(ExactCounts().on_site)
         judged = [detector.judge_now(one, sealed=True) for one in made]
-        verdicts.append([(one.kind, one.match and (one.match.url, one.match.similarity)) for one in judged])
+        verdicts.append([(one.outcome, one.match and (one.match.url, one.match.similarity)) for one in judged])
     assert verdicts[0] == verdicts[1]
-    assert {kind for kind, _ in verdicts[0]} == {Kind.UNIQUE, Kind.DUPLICATE}
+    assert {outcome for outcome, _ in verdicts[0]} == {Outcome.UNIQUE, Outcome.DUPLICATE}

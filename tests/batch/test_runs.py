@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from scrapy_neardup.batch.pages import malformed_records
@@ -23,13 +24,13 @@ from scrapy_neardup.deduplicator import Deduplicator
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files.writers import open_output
 from scrapy_neardup.judge.recipes import state_recipe
-from scrapy_neardup.model import Kind, Verdict
+from scrapy_neardup.model import Outcome, Verdict
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.record import Keep
 from tests.batch import OPTIONS, InlineRunner, Killed, judge_in_order, make_run, verdicts_of, write_records
 from tests.batch.test_equality import drawn
 from tests.build import article_text
-from tests.workers.test_pool import wait_until
+from tests.processes import wait_until
 
 RECORDS = drawn(4, 60)
 
@@ -124,14 +125,15 @@ def test_a_folder_of_another_run_is_refused(tmp_path: Path, name: str) -> None:
 
 def test_bad_records_and_damaged_inputs_are_set_apart(tmp_path: Path) -> None:
     bad = tmp_path / "bad.jsonl"
-    bad.write_text('{"url": "http://a.example/", "text": "' + article_text(1) + '"}\n{"url\n')
+    bad.write_text('{"url": "http://a.example/\\ud83d", "text": "' + article_text(1) + '"}\n{"url\n')
     cut = tmp_path / "cut.jsonl.gz"
     packed = gzip.compress(b"".join(b'{"text": "%d"}\n' % number for number in range(3000)))
     cut.write_bytes(packed[: len(packed) // 2])
     good = write_records(tmp_path / "good.jsonl", [{"url": "http://b.example/", "text": article_text(1)}])
     run = make_run(tmp_path / "run", [str(bad), str(cut), good], 10_000)
     InlineRunner(run).run()
-    assert verdicts_of(run)[-1]["original"] == "http://a.example/"
+    write_verdicts(run, tmp_path / "verdicts.parquet")
+    assert pq.read_table(tmp_path / "verdicts.parquet")["original"][-1].as_py() == "http://a.example/\\ud83d"
     places = [one.place for one in malformed_records(run)]
     assert places == [f"{bad}, line 2", str(cut)]
 
@@ -172,12 +174,12 @@ def test_a_crawl_goes_on_with_the_exported_state(tmp_path: Path) -> None:
     assert export_state(run, store, Keep.EVIDENCE) == 10
     with pytest.raises(NearDupError, match="--store"):
         export_state(run, store, Keep.EVIDENCE)
-    assert store.pages == 10
+    assert (store.pages, store.on_site("0.example").pages()) == (10, 5)
     close_store(store)
     with Deduplicator(store=url) as deduplicator:
         first, copy = (deduplicator.check(**records[at]) for at in (0, 5))
-        assert first.kind is Kind.UNCHANGED
-        assert copy.kind is Kind.DUPLICATE
+        assert first.outcome is Outcome.UNCHANGED
+        assert copy.outcome is Outcome.DUPLICATE
         assert copy.match is not None
         assert copy.match.url == records[0]["url"]
         new = deduplicator.check(url="http://new.example/", title="题3", text=article_text(3, 9))

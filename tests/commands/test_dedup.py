@@ -19,7 +19,7 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.kv import leveldb
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.model import Outcome, Page
 from scrapy_neardup.state.opening import close_store, open_store
 from tests.build import BAKERY, PEARS, join_text, state_url
 from tests.cli import Invoke, run_scrapy
@@ -229,12 +229,12 @@ def test_a_state_that_lasts_is_made_used_again_and_known_to_a_crawl(scheme: str,
     assert (store.pages, store.rolled_back.pages) == (5, 0)
     evidence = store.evidence(next(one.id for one in store.records() if not one.is_original))
     assert evidence is not None
-    assert (evidence.likeness, evidence.title) == ("retitled", COPY["title"])
+    assert (evidence.kind, evidence.title) == ("retitled", COPY["title"])
     detector = Detector(method, store, who="crawl")
     verdict = detector.judge_now(Page("http://mirror.example/", text=COPY["text"]), sealed=True)
     close_store(store)
     assert verdict.match is not None
-    assert (verdict.kind, verdict.match.url) == (Kind.DUPLICATE, "http://ferry.example/")
+    assert (verdict.outcome, verdict.match.url) == (Outcome.DUPLICATE, "http://ferry.example/")
 
 
 @pytest.mark.parametrize("method", ["cascade", "cosine"])

@@ -13,7 +13,7 @@ from scrapy_neardup.crawl.visits import JudgedPage, Visit
 from scrapy_neardup.errors import ExtractionError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation
-from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.model import Outcome, Page
 from scrapy_neardup.page.extraction import Answer, HtmlReader, PageContent
 from scrapy_neardup.page.source import PageResponse, PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS
@@ -85,7 +85,7 @@ def test_items_of_one_response_without_content_share_a_page_unless_it_was_lost()
     court.detector.release(reservation(first))
     (third,) = court.pages(({"n": 3}, one))
     assert third is not first
-    assert third.verdict.kind is Kind.UNIQUE
+    assert third.verdict.outcome is Outcome.UNIQUE
 
 
 def test_items_that_come_while_their_page_is_being_judged_wait_for_it() -> None:
@@ -102,7 +102,7 @@ def test_items_that_come_while_their_page_is_being_judged_wait_for_it() -> None:
 
     pages = asyncio.run(run())
     assert pages[0] is pages[1] is pages[2]
-    assert pages[0].verdict.kind is Kind.DUPLICATE
+    assert pages[0].verdict.outcome is Outcome.DUPLICATE
     assert (court.count("waited"), court.count("pages")) == (1, 3)
 
 
@@ -197,7 +197,7 @@ def test_a_field_that_was_named_makes_the_items_of_a_page_different_articles() -
         f"{url}{part}" for part in ("#ferry", "#ferry", "#bridge", "#tea", "")
     ]
     assert pages[0] is pages[1]
-    assert [page.verdict.kind.value for page in pages[2:]] == ["unjudged", "unique", "unique"]
+    assert [page.verdict.outcome.value for page in pages[2:]] == ["unjudged", "unique", "unique"]
 
 
 def test_a_part_that_says_enough_is_updated_when_anything_in_it_has_changed() -> None:
@@ -251,7 +251,7 @@ def test_a_page_waits_for_each_one_that_comes_to_stand_before_it() -> None:
         while waiting:
             done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
-                kinds.append(task.result().verdict.kind.value)
+                kinds.append(task.result().verdict.outcome.value)
                 court.detector.release(reservation(task.result()))
         return kinds
 

@@ -20,7 +20,7 @@ from scrapy_neardup.crawl.delivery import Delivery, End
 from scrapy_neardup.crawl.visits import Awaited, JudgedPage
 from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.kv.memory import SortedRows
-from scrapy_neardup.model import Kind
+from scrapy_neardup.model import Outcome
 from scrapy_neardup.state.pages import PageStore
 from tests.build import article_page, article_url, make_detector
 from tests.crawl.parts import Exporter, Slot, notes, store
@@ -100,12 +100,12 @@ class Crawls(RuleBasedStateMachine):
             assert coming - counting, f"{name} waits, and none of its family is on its way"
         elif ruling.reservation is None:
             assert counting, f"{name} was dropped ({ruling.verdict.headline}), and none of its family counts"
-            assert (ruling.verdict.kind is Kind.UNCHANGED) is (name in counting)
+            assert (ruling.verdict.outcome is Outcome.UNCHANGED) is (name in counting)
             assert self.drops or name in counting
         else:
             assert name not in counting | coming, f"{name} passes twice"
             originals = counting & originals_of(self.store)
-            if ruling.verdict.kind is Kind.DUPLICATE:
+            if ruling.verdict.outcome is Outcome.DUPLICATE:
                 assert not self.drops
                 assert ruling.verdict.match
                 assert ruling.verdict.match.url in originals

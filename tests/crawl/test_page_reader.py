@@ -96,15 +96,6 @@ def test_by_default_workers_start_for_a_crawl_that_has_much_to_read() -> None:
     assert 3.1 < desk.reader.spent < 4, "the seconds of all processes count"
 
 
-def test_replaced_workers_are_counted_and_reported_once(caplog: Log) -> None:
-    desk = Desk(pool := Pool(READ))
-    for pool.replaced in range(4):
-        pool.why_replaced = "died"
-        desk.read(ARTICLE)
-    assert desk.count("workers/replaced") == 3
-    assert len([line for line in caplog.messages if "A worker that reads pages died" in line]) == 1
-
-
 @pytest.mark.parametrize(
     ("workers", "extractor", "size"),
     [(0, "", 0), (3, "", 3), (AUTO, "", 4), (3, "shop.own", 3), (AUTO, "shop.own", 0), (3, "__main__.own", 0)],

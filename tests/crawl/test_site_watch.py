@@ -13,7 +13,7 @@ from scrapy_neardup.crawl import site_watch
 from scrapy_neardup.crawl.site_watch import SiteWatch
 from scrapy_neardup.judge.in_flight import Reservation, Ruled
 from scrapy_neardup.maintenance.tables import SiteDrops
-from scrapy_neardup.model import Fingerprint, Kind, Match, Page, Verdict
+from scrapy_neardup.model import Fingerprint, Match, Outcome, Page, Verdict
 from scrapy_neardup.state.record import Record
 from tests.build import article_text
 from tests.cli import run as run_command
@@ -33,20 +33,20 @@ class Crawl:
         self._end = end
         self._id = 0
 
-    def page(self, site: str = SITE, kind: Kind = Kind.UNIQUE) -> None:
-        self._see(site, kind)
+    def page(self, site: str = SITE, outcome: Outcome = Outcome.UNIQUE) -> None:
+        self._see(site, outcome)
 
     def drop(self, original: int = 0, site: str = SITE, *, title: str = "", delivered: bool = False) -> None:
         """A page that is dropped, without an original for one that nothing else is dropped for."""
         original = original or 10**6 + self._id
         shared = (f"Both say so.{self._end}",)
         match = Match(original, f"http://other.example/{original}{self._end}", 0.0, 0.9, 0.9, shared)
-        self._see(site, Kind.DUPLICATE, match, title, was_delivered=delivered)
+        self._see(site, Outcome.DUPLICATE, match, title, was_delivered=delivered)
 
-    def _see(self, site: str, kind: Kind, match: Match | None = None, title: str = "", **ruled: Any) -> None:
+    def _see(self, site: str, outcome: Outcome, match: Match | None = None, title: str = "", **ruled: Any) -> None:
         self._id += 1
         url = f"http://{site}/{self._id}{self._end}"
-        self.watch.see(Page(url, title), Ruled(Verdict(kind, url, self._id, match), **ruled))
+        self.watch.see(Page(url, title), Ruled(Verdict(outcome, url, self._id, match), **ruled))
 
     @property
     def alarms(self) -> dict[str, int]:
@@ -99,8 +99,8 @@ def test_a_copy_that_passes_is_no_drop_and_a_page_that_is_not_judged_counts_for_
     crawl = Crawl(SiteDrops(SITE, 60, 0))
     passes = Reservation(Record(1, "http://a.example/", 7), Fingerprint((), b""))
     for _ in range(40):
-        crawl._see(SITE, Kind.DUPLICATE, Match(7, "http://other.example/", 0.0, 0.9, 0.9), reservation=passes)
-        crawl.page(kind=Kind.UNJUDGED)
+        crawl._see(SITE, Outcome.DUPLICATE, Match(7, "http://other.example/", 0.0, 0.9, 0.9), reservation=passes)
+        crawl.page(outcome=Outcome.UNJUDGED)
     assert crawl.alarms == {}
     assert crawl.watch.counts() == [SiteDrops(SITE, 40, 0)]
 
@@ -110,9 +110,14 @@ def test_a_site_whose_known_pages_are_mostly_minor_updates_is_named_once(
     caplog: Log, minor: int, expected: dict[str, int]
 ) -> None:
     crawl = Crawl()
-    for kind, many in {Kind.UNIQUE: 50, Kind.UNCHANGED: 5, Kind.UPDATED: 4, Kind.MINOR_UPDATE: minor}.items():
+    for outcome, many in {
+        Outcome.UNIQUE: 50,
+        Outcome.UNCHANGED: 5,
+        Outcome.UPDATED: 4,
+        Outcome.MINOR_UPDATE: minor,
+    }.items():
         for _ in range(many):
-            crawl.page(kind=kind)
+            crawl.page(outcome=outcome)
     assert crawl.alarms == expected
     assert len(caplog.messages) == len(expected)
     url = f"http://{SITE}/70"
@@ -139,7 +144,7 @@ def test_what_strangers_post_neither_passes_nor_hides_another_site(caplog: Log, 
     assert len(caplog.records) == 3, "further sites are only counted"
     assert "scrapy neardup stats" in caplog.messages[-1]
     for _ in range(20):
-        crawl.page(kind=Kind.MINOR_UPDATE)
+        crawl.page(outcome=Outcome.MINOR_UPDATE)
     assert f"20 of 20 known pages of {SITE} differ" in caplog.messages[-1], "such warnings have a limit of their own"
 
 

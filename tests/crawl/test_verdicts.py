@@ -13,7 +13,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_neardup import NearDupPipeline
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.model import Kind, Verdict
+from scrapy_neardup.model import Outcome, Verdict
 from scrapy_neardup.settings import Config
 from tests.cli import run as run_command
 from tests.crawl.engineless import Result, article, crawl_items
@@ -30,7 +30,7 @@ def state(tmp_path: Path) -> str:
     return f"sqlite://{tmp_path}/state"
 
 
-# Kinds of likeness, and NEARDUP_POLICY
+# Kinds, and NEARDUP_POLICY
 
 
 def under(title_of: str, slug: str) -> str:
@@ -110,7 +110,7 @@ def test_the_policy_says_what_becomes_of_each_kind(
 
 @pytest.mark.parametrize("kind", [kind for kind in CLASSES if kind != "untaggable"])
 def test_each_class_of_items_takes_a_tag(kind: str) -> None:
-    item, verdict = CLASSES[kind](url=BASE), Verdict(Kind.UNIQUE, BASE, 1)
+    item, verdict = CLASSES[kind](url=BASE), Verdict(Outcome.UNIQUE, BASE, 1)
     NearDupPipeline(Crawler(Spider), Config())._tag(item, verdict, None)  # type: ignore[arg-type]  # not needed
     assert ItemAdapter(item)["neardup"] == verdict.as_tag()
 

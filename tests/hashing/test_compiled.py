@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.hashing import compiled, mix_one
 from scrapy_neardup.hashing.compiled import Kernels
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
+from scrapy_neardup.methods.cascade import reading
 from scrapy_neardup.methods.cascade.reading import TitleWords
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.text import characters
@@ -120,6 +121,15 @@ def test_a_stage_returns_the_same_both_ways(stage: str, text: str) -> None:
     native, python = both(lambda: STAGES[stage](text))
     assert native == python
     assert type(native) is type(python)
+
+
+@given(TEXT)
+@settings(max_examples=30, deadline=None)
+def test_of_title_words_with_one_hash_the_same_one_counts_both_ways(text: str) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(reading, "_HASH", 0x1C)
+        native, python = both(lambda: STAGES["title"](text))
+    assert native == python
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from scrapy_neardup.judge.context import LONGEST, KeepPolicy
 from scrapy_neardup.judge.lists import ManualKind
 from scrapy_neardup.methods import Method, make_method
-from scrapy_neardup.model import Comparison, Fingerprint, Kind, Likeness, Page
+from scrapy_neardup.model import Comparison, Fingerprint, Kind, Outcome, Page
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from tests.build import story
@@ -103,7 +103,7 @@ class Known:
     ``leads``: it was better than the page that stood for its group. ``dropped``: of a copy that was dropped its text,
     what counted as a copy then beside what the method says is one, and as what it was dropped; None if by hand.
     ``since``: the id of the first version that was delivered, 0 for that version. ``is_kept_as_original``: it passed
-    though it copies others, see ``groups.kind_of_copy``.
+    though it copies others, see ``groups.outcome_of_copy``.
     """
 
     id: int
@@ -113,7 +113,7 @@ class Known:
     is_variant: bool = False
     delivered: bool = False
     leads: bool = False
-    dropped: tuple[Text, frozenset[Likeness], Likeness | None] | None = None
+    dropped: tuple[Text, frozenset[Kind], Kind | None] | None = None
     since: int = 0
     is_kept_as_original: bool = False
 
@@ -150,7 +150,7 @@ class Policy:
     """What a crawl makes of copies, and which it likes better."""
 
     drops: bool = True
-    also_copies: frozenset[Likeness] = frozenset()
+    also_copies: frozenset[Kind] = frozenset()
     keep: KeepPolicy = "first"
 
     def likes_better(self, url: str, text: Text, standing: Known) -> bool:
@@ -175,13 +175,13 @@ class OnItsWay:
 class Expected:
     """The answer on a page. Where several earlier pages decide as well as each other, it is one of them.
 
-    ``kind`` is None for a page that has to wait; ``by``: the URLs of those for which. ``originals``: the ids of their
-    groups, each with whether the page is to be a variant of it then; a page that is a copy can be more than that to its
-    group, see ``State.kind_of_copy``, but not one that is a copy ``by_hand``. ``passes``: whether it is on its way from
-    now on; ``id``: of the record of one that is unchanged.
+    ``outcome`` is None for a page that has to wait; ``by``: the URLs of those for which. ``originals``: the ids of
+    their groups, each with whether the page is to be a variant of it then; a page that is a copy can be more than that
+    to its group, see ``State.outcome_of_copy``, but not one that is a copy ``by_hand``. ``passes``: whether it is on
+    its way from now on; ``id``: of the record of one that is unchanged.
     """
 
-    kind: Kind | None
+    outcome: Outcome | None
     by: frozenset[str] = frozenset()
     originals: frozenset[tuple[int, bool]] = frozenset()
     passes: bool = False
@@ -233,26 +233,26 @@ class State(Pages[Known]):
         if url in self.coming:
             return Expected(None, frozenset([url]))
         if known is not None and known.is_delivered and known.text == text:
-            return Expected(Kind.UNCHANGED, id=known.id)
+            return Expected(Outcome.UNCHANGED, id=known.id)
         said, other = self.said.get(url, (None, ""))
         if said is ManualKind.COPY and (original := self._original_at(other, url)):
             pair = original.original, compared(text, original.text).similarity < 0.9
-            return Expected(Kind.DUPLICATE, originals=frozenset([pair]), passes=not policy.drops, by_hand=True)
+            return Expected(Outcome.DUPLICATE, originals=frozenset([pair]), passes=not policy.drops, by_hand=True)
         if said is ManualKind.COPY and other in self.coming:
             return Expected(None, frozenset([other]))
         if said is not ManualKind.KEEP:
             returned = self._returned(known, text, policy)
             if returned is not None and policy.keep == "first":
-                return Expected(Kind.DUPLICATE, originals=frozenset([(returned.original, returned.is_variant)]))
+                return Expected(Outcome.DUPLICATE, originals=frozenset([(returned.original, returned.is_variant)]))
             if originals := self.copied(url, text, policy):
-                return Expected(Kind.DUPLICATE, originals=originals, passes=not policy.drops)
+                return Expected(Outcome.DUPLICATE, originals=originals, passes=not policy.drops)
             if returned is not None:
-                return Expected(Kind.DUPLICATE, originals=frozenset([(returned.original, returned.is_variant)]))
+                return Expected(Outcome.DUPLICATE, originals=frozenset([(returned.original, returned.is_variant)]))
             copies = _copies(text, policy)
             if by := frozenset(one.known.url for one in self.coming.values() if copies(one.known)):
                 return Expected(None, by)
         was_delivered = known is not None and known.is_delivered
-        return Expected(Kind.UPDATED if was_delivered else Kind.UNIQUE, passes=True)
+        return Expected(Outcome.UPDATED if was_delivered else Outcome.UNIQUE, passes=True)
 
     def _returned(self, known: Known | None, text: Text, policy: Policy) -> Known | None:
         """What is known of a URL, if it is the very page that was dropped there, for what is still there."""
@@ -270,12 +270,12 @@ class State(Pages[Known]):
         """It is compared with what was at its URL alone, and what is known of that stays."""
         if url in self.coming:
             same = self.coming[url].known.text == text
-            return Expected(None, frozenset([url])) if same else Expected(Kind.UNJUDGED)
+            return Expected(None, frozenset([url])) if same else Expected(Outcome.UNJUDGED)
         if known is not None and not known.text.is_short:
-            return Expected(Kind.UNJUDGED)
+            return Expected(Outcome.UNJUDGED)
         if known is not None and known.text == text:
-            return Expected(Kind.UNCHANGED, id=known.id)
-        return Expected(Kind.UNJUDGED, passes=True)
+            return Expected(Outcome.UNCHANGED, id=known.id)
+        return Expected(Outcome.UNJUDGED, passes=True)
 
     def standing(self, group: int, besides: str = "") -> Known | None:
         """The page that stands for a group: the newest that has come to lead it, else its original."""
@@ -283,7 +283,7 @@ class State(Pages[Known]):
         found = max(leading, key=lambda one: one.id) if leading else self.pages.get(group)
         return found if found is not None and found.url != besides else None
 
-    def kind_of_copy(self, url: str, text: Text, group: int, policy: Policy) -> Kind:
+    def outcome_of_copy(self, url: str, text: Text, group: int, policy: Policy) -> Outcome:
         """As in ``groups``."""
         known, standing, first = self.find(url), self.standing(group, besides=url), self.pages.get(group)
         assert standing is not None
@@ -291,22 +291,22 @@ class State(Pages[Known]):
         if has_led:
             newest = self.standing(group)
             if newest is not None and newest.url == url:
-                return Kind.UPDATED
+                return Outcome.UPDATED
         if first is None or first.url == url:
             first = standing
         is_copy = compared(text, first.text).is_copy(policy.also_copies)
         if is_copy and policy.likes_better(url, text, standing):
             if policy.keep != LONGEST:
-                return Kind.BETTER
+                return Outcome.BETTER
             if _holds_nearly_all(text, first.text) and _holds_nearly_all(text, standing.text):
-                return Kind.UNIQUE if length(text) > 1.25 * length(first.text) else Kind.BETTER
+                return Outcome.UNIQUE if length(text) > 1.25 * length(first.text) else Outcome.BETTER
         if known is None or not known.is_delivered:
-            return Kind.DUPLICATE
+            return Outcome.DUPLICATE
         if has_led:
-            return Kind.UNIQUE
+            return Outcome.UNIQUE
         copies = _copies(text, policy)
         older = (one for one in self.candidates(url) if _is_older(one, known) and copies(one))
-        return Kind.UNIQUE if next(older, None) is None else Kind.DUPLICATE
+        return Outcome.UNIQUE if next(older, None) is None else Outcome.DUPLICATE
 
     def rivals(self, group: int) -> frozenset[str]:
         """The URLs of pages on their way that are to lead a group."""

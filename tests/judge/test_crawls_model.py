@@ -33,7 +33,7 @@ from scrapy_neardup.kv.memory import SortedRows
 from scrapy_neardup.maintenance.scan import of_host, select_pages, statistics
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.model import Kind, Likeness, Page, Verdict
+from scrapy_neardup.model import Kind, Outcome, Page, Verdict
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
@@ -62,7 +62,7 @@ TEXTS = st.builds(Text, st.integers(0, 1), st.sampled_from(Version))
 POLICIES = st.builds(
     Policy,
     st.booleans(),
-    st.sampled_from([frozenset[Likeness](), frozenset([Likeness.EXCERPT])]),
+    st.sampled_from([frozenset[Kind](), frozenset([Kind.EXCERPT])]),
     st.sampled_from(["first", "longest", ("third.example", "second.example"), ("fourth.example",)]),
 )
 CRAWL = st.integers(0, 1)
@@ -70,7 +70,7 @@ ITEMS = st.sampled_from(["through", "sealed", "coming"])
 #: One TTL for all, as a hand that was told of another one would have another place to wait at.
 TTL = 24 * HOUR
 BOUNDS = st.builds(Bounds, st.sampled_from([None, TTL]), st.sampled_from([None, 1, 3, 5]))
-#: What has to be told alike by all stores: kind, reason, likeness, id, and of the match id, URL and likeness.
+#: What has to be told alike by all stores: outcome, reason, kind, id, and of the match id, URL and similarity.
 Told = tuple[object, ...]
 
 
@@ -118,7 +118,7 @@ def told(ruling: Ruled | Blocked) -> Told:
         return "waits", ruling.by.record.url
     verdict, match = ruling.verdict, ruling.verdict.match
     about = (match.id, match.url, match.similarity, match.containment, match.shared) if match else ()
-    return verdict.kind, verdict.reason, verdict.likeness, verdict.id, *about
+    return verdict.outcome, verdict.reason, verdict.kind, verdict.id, *about
 
 
 @dataclass
@@ -229,11 +229,11 @@ class Crawls(RuleBasedStateMachine):
         verdict = ruling.verdict
         self.seen[verdict.headline] += 1
         self.seen["by hand"] += verdict.by_hand
-        if expected.originals and verdict.kind in (Kind.UNIQUE, Kind.UPDATED) and not verdict.group:
+        if expected.originals and verdict.outcome in (Outcome.UNIQUE, Outcome.UPDATED) and not verdict.group:
             return self.stays_an_original(at, url, text, ruling, expected)
         if expected.originals:
             return self.follow(at, url, text, verdict, expected)
-        assert verdict.kind is expected.kind, f"{verdict.sentence()}, and not {expected}"
+        assert verdict.outcome is expected.outcome, f"{verdict.sentence()}, and not {expected}"
         assert (ruling.reservation is not None) is expected.passes
         if expected.id:
             assert verdict.id == expected.id
@@ -252,7 +252,9 @@ class Crawls(RuleBasedStateMachine):
     def stays_an_original(self, at: int, url: str, text: Text, ruling: Ruled, expected: Expected) -> bool:
         """All that a delivered page copies came after it, or it is much longer than what it copies."""
         policy = self.crawls[at].policy
-        assert Kind.UNIQUE in {self.model.kind_of_copy(url, text, group, policy) for group, _ in expected.originals}
+        assert Outcome.UNIQUE in {
+            self.model.outcome_of_copy(url, text, group, policy) for group, _ in expected.originals
+        }
         assert ruling.reservation is not None
         self.seen["as original"] += 1
         id = ruling.reservation.record.id
@@ -263,7 +265,7 @@ class Crawls(RuleBasedStateMachine):
         """The URLs of the pages for which one may wait: that it may copy, or that are to lead the group before it."""
         by = expected.by
         for group, _ in expected.originals:
-            if self.model.kind_of_copy(url, text, group, policy) in (Kind.BETTER, Kind.UPDATED):
+            if self.model.outcome_of_copy(url, text, group, policy) in (Outcome.BETTER, Outcome.UPDATED):
                 by |= self.model.rivals(group)
         return by
 
@@ -278,19 +280,19 @@ class Crawls(RuleBasedStateMachine):
         assert variant, f"{verdict.sentence()}, and not {expected}"
         assert verdict.by_hand is expected.by_hand
         policy = self.crawls[at].policy
-        kind = Kind.DUPLICATE if verdict.by_hand else self.model.kind_of_copy(url, text, group, policy)
-        leads = kind is not Kind.DUPLICATE
-        self.seen[f"as {kind.value}"] += 1
-        assert verdict.kind is kind, f"{verdict.sentence()}, and not {kind}"
+        outcome = Outcome.DUPLICATE if verdict.by_hand else self.model.outcome_of_copy(url, text, group, policy)
+        leads = outcome is not Outcome.DUPLICATE
+        self.seen[f"as {outcome.value}"] += 1
+        assert verdict.outcome is outcome, f"{verdict.sentence()}, and not {outcome}"
         assert int(verdict.similar_id, 16) == group
-        if kind is not Kind.UPDATED:
+        if outcome is not Outcome.UPDATED:
             assert verdict.match.url != url, "a page is never its own duplicate"
             standing = self.model.standing(group, besides=url)
             assert standing
             assert standing.url == verdict.match.url
         passes = expected.passes or leads
         self.drops += not passes and self.crawls[at].keep is not Keep.NOTHING
-        dropped = None if passes or verdict.by_hand else (text, policy.also_copies, verdict.likeness)
+        dropped = None if passes or verdict.by_hand else (text, policy.also_copies, verdict.kind)
         kept = 0 if passes else self.model.keeps_its_place(url, group)
         if kept:
             assert verdict.id == kept
@@ -582,8 +584,8 @@ def test_the_texts_are_what_they_are_called() -> None:
         assert compared(further, variant).certain, family
         assert compared(further, variant).similarity < 0.9, family
         assert not compared(further, first).duplicate, family
-        assert compared(excerpt, first).likeness is Likeness.EXCERPT, family
-        assert compared(Text(1 - family, Version.FIRST), first).likeness is None
+        assert compared(excerpt, first).kind is Kind.EXCERPT, family
+        assert compared(Text(1 - family, Version.FIRST), first).kind is None
 
 
 def test_crawls_in_memory_do_what_the_model_does(tmp_path: Path) -> None:
@@ -594,7 +596,9 @@ def test_crawls_in_memory_do_what_the_model_does(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(tmp_path: Path) -> None:
     seen = walk([scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")], tmp_path, 20)
-    kinds = {kind.value for kind in Kind if kind is not Kind.MINOR_UPDATE}  # each version has another sentence
+    kinds = {
+        outcome.value for outcome in Outcome if outcome is not Outcome.MINOR_UPDATE
+    }  # each version has another sentence
     assert {"expired", *kinds} <= {headline.split()[0] for headline in seen}, seen
     assert min(seen["as duplicate"], seen["as better"], seen["by hand"]) > 0, seen
 

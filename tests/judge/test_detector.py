@@ -1,4 +1,4 @@
-"""The detector: kinds of likeness, candidates, evidence, overused keys, boilerplate, pages that were not read."""
+"""The detector: kinds, candidates, evidence, overused keys, boilerplate, pages that were not read."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from scrapy_neardup.judge.in_flight import Blocked, Ruled
 from scrapy_neardup.judge.lists import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.methods.cascade.method import Cascade
-from scrapy_neardup.model import Kind, Likeness, Page
+from scrapy_neardup.model import Kind, Outcome, Page
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
 from scrapy_neardup.state.record import Keep, Record
-from tests.build import answer, find_record, kind, make_detector, page, reserve, story, summary
+from tests.build import answer, find_record, make_detector, outcome, page, reserve, story, summary
 
 
 @pytest.fixture
@@ -32,49 +32,49 @@ def detector(store: PageStore) -> Detector:
     return make_detector(store)
 
 
-# Kinds of likeness.
+# Kinds.
 
 HEADLINE, OTHER_HEADLINE = "渡口清晨开航第一班", "图书馆夜间开放"
 # Its beginning holds the keys of the longest sentences of the whole: without one, an excerpt is not found.
 LONG = sorted(story(5, 20), key=len, reverse=True)
 FIRST = page("first", LONG, HEADLINE)
 ALIKE = {
-    Likeness.IDENTICAL: page("second", LONG, OTHER_HEADLINE),
-    Likeness.NEAR: page("second", [*LONG[1:], *story(2, 2)], HEADLINE),
-    Likeness.RETITLED: page("second", [*LONG[1:], *story(2, 2)], OTHER_HEADLINE),
-    Likeness.EXCERPT: page("second", LONG[:7], OTHER_HEADLINE),
-    Likeness.SAME_TITLE: page("second", story(2), HEADLINE),
+    Kind.IDENTICAL: page("second", LONG, OTHER_HEADLINE),
+    Kind.NEAR: page("second", [*LONG[1:], *story(2, 2)], HEADLINE),
+    Kind.RETITLED: page("second", [*LONG[1:], *story(2, 2)], OTHER_HEADLINE),
+    Kind.EXCERPT: page("second", LONG[:7], OTHER_HEADLINE),
+    Kind.SAME_TITLE: page("second", story(2), HEADLINE),
 }
-PASSING = [Likeness.EXCERPT, Likeness.SAME_TITLE]
+PASSING = [Kind.EXCERPT, Kind.SAME_TITLE]
 
 
-@pytest.mark.parametrize("likeness", Likeness)
-def test_a_verdict_names_the_likeness_and_the_policy_decides_what_is_a_copy(likeness: Likeness) -> None:
-    for also_copies in (set[Likeness](), {likeness}):
+@pytest.mark.parametrize("kind", Kind)
+def test_a_verdict_names_the_kind_and_the_policy_decides_what_is_a_copy(kind: Kind) -> None:
+    for also_copies in (set[Kind](), {kind}):
         detector = make_detector(memory_state({}), also_copies=also_copies)
         first = answer(detector, FIRST)
-        assert summary(first) == (Kind.UNIQUE, None, None)
+        assert summary(first) == (Outcome.UNIQUE, None, None)
         for _ in range(2 if also_copies else 1):
-            found = answer(detector, ALIKE[likeness])
-            is_copy = likeness not in PASSING or likeness in also_copies
-            assert summary(found) == (Kind.DUPLICATE if is_copy else Kind.UNIQUE, likeness, "first")
+            found = answer(detector, ALIKE[kind])
+            is_copy = kind not in PASSING or kind in also_copies
+            assert summary(found) == (Outcome.DUPLICATE if is_copy else Outcome.UNIQUE, kind, "first")
             assert (found.similar_id == first.similar_id) is is_copy
             assert found.match is not None
             assert set(found.match.shared) <= {sentence.rstrip("。") for sentence in LONG}
-            assert bool(found.match.shared) is (likeness is not Likeness.SAME_TITLE)
+            assert bool(found.match.shared) is (kind is not Kind.SAME_TITLE)
 
 
 @pytest.mark.parametrize(
     ("earlier", "also_copies", "expected"),
     [
-        ("copied excerpt title", set(), (Kind.DUPLICATE, Likeness.RETITLED, "copied")),
-        ("excerpt title", set(), (Kind.UNIQUE, Likeness.EXCERPT, "excerpt")),
-        ("title", set(), (Kind.UNIQUE, Likeness.SAME_TITLE, "title")),
-        ("near excerpt", {Likeness.EXCERPT}, (Kind.DUPLICATE, Likeness.NEAR, "near")),
+        ("copied excerpt title", set(), (Outcome.DUPLICATE, Kind.RETITLED, "copied")),
+        ("excerpt title", set(), (Outcome.UNIQUE, Kind.EXCERPT, "excerpt")),
+        ("title", set(), (Outcome.UNIQUE, Kind.SAME_TITLE, "title")),
+        ("near excerpt", {Kind.EXCERPT}, (Outcome.DUPLICATE, Kind.NEAR, "near")),
     ],
 )
 def test_the_best_match_is_a_copy_before_an_excerpt_before_the_same_title(
-    store: PageStore, earlier: str, also_copies: Set[Likeness], expected: object
+    store: PageStore, earlier: str, also_copies: Set[Kind], expected: object
 ) -> None:
     """Similarity decides only among matches of one kind: the page with the same title is the most similar here."""
     pages = {
@@ -92,28 +92,28 @@ def test_the_best_match_is_a_copy_before_an_excerpt_before_the_same_title(
 
 
 def test_a_drop_says_whether_an_earlier_text_of_its_url_was_delivered(detector: Detector) -> None:
-    new, other = ALIKE[Likeness.NEAR], page("other", story(9))
+    new, other = ALIKE[Kind.NEAR], page("other", story(9))
     for one in (FIRST, other):
         answer(detector, one)
     for copy, was_delivered in ((new, False), (new, False), (replace(other, text=FIRST.text, title=FIRST.title), True)):
         ruling = detector.check(copy)
         assert isinstance(ruling, Ruled)
-        assert (ruling.verdict.kind, ruling.was_delivered) == (Kind.DUPLICATE, was_delivered)
+        assert (ruling.verdict.outcome, ruling.was_delivered) == (Outcome.DUPLICATE, was_delivered)
 
 
 def test_a_dropped_copy_keeps_its_record_when_its_text_changes(detector: Detector) -> None:
     answer(detector, FIRST)
-    copy = ALIKE[Likeness.NEAR]
+    copy = ALIKE[Kind.NEAR]
     assert len({answer(detector, replace(copy, text=copy.text + more)).id for more in ("", "更正：今天停航。")}) == 1
 
 
 def test_a_dropped_copy_stays_one_though_its_text_is_boilerplate_by_now(
     store: PageStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy, guarded = ALIKE[Likeness.NEAR], Cascade.fingerprint_own
-    assert [kind(make_detector(store), one) for one in (FIRST, copy)] == [Kind.UNIQUE, Kind.DUPLICATE]
+    copy, guarded = ALIKE[Kind.NEAR], Cascade.fingerprint_own
+    assert [outcome(make_detector(store), one) for one in (FIRST, copy)] == [Outcome.UNIQUE, Outcome.DUPLICATE]
     monkeypatch.setattr(Cascade, "fingerprint_own", lambda *given: replace(guarded(*given), own=0))
-    assert kind(make_detector(store), copy) is Kind.DUPLICATE
+    assert outcome(make_detector(store), copy) is Outcome.DUPLICATE
     assert answer(make_detector(store), page("other", story(7))).reason == "boilerplate"
 
 
@@ -133,7 +133,7 @@ def test_a_sentence_of_many_originals_is_no_evidence_and_its_postings_stop_growi
     key = make_method("cascade", {}).with_hashes(store.hashes).fingerprint(Page("", text=disclaimer)).keys[0]
     for number in range(METHODS["cascade"].common + 20):
         site = f"{number % sites}.example"
-        assert kind(detector, page(f"site{number}", [*story(100 + number), disclaimer], site=site)) is Kind.UNIQUE
+        assert outcome(detector, page(f"site{number}", [*story(100 + number), disclaimer], site=site)) is Outcome.UNIQUE
     assert len(store.postings(key, 1000)) == filed
 
 
@@ -141,21 +141,21 @@ def test_the_canonical_link_proposes_a_page_or_the_leader_of_its_group_and_the_t
     """Every sentence is edited, so the few keys miss the page, though its shingles are much the same."""
     text, other = story(1, 20), [*story(1, 15), *story(2, 8)]
     texts = {"first": text, "copy": [*text, "由编辑部转载。"], "better": other}
-    kinds = {"first": Kind.UNIQUE, "copy": Kind.DUPLICATE, "better": Kind.BETTER}
+    kinds = {"first": Outcome.UNIQUE, "copy": Outcome.DUPLICATE, "better": Outcome.BETTER}
     for there, own, named, expected in [
-        ("first", text, "first", Kind.DUPLICATE),
-        ("first", text, "none", Kind.UNIQUE),
-        ("first", story(9), "first", Kind.UNIQUE),
-        ("first copy", text, "copy", Kind.DUPLICATE),
-        ("first better", other[4:], "better", Kind.DUPLICATE),
-        ("first better", other[4:], "first", Kind.UNIQUE),
+        ("first", text, "first", Outcome.DUPLICATE),
+        ("first", text, "none", Outcome.UNIQUE),
+        ("first", story(9), "first", Outcome.UNIQUE),
+        ("first copy", text, "copy", Outcome.DUPLICATE),
+        ("first better", other[4:], "better", Outcome.DUPLICATE),
+        ("first better", other[4:], "first", Outcome.UNIQUE),
     ]:
         detector = make_detector(memory_state({}), policy=("better.example",), shingle_keys=1, sentence_keys=1)
         for name in there.split():
-            assert kind(detector, page(name, texts[name], "标题甲")) is kinds[name]
+            assert outcome(detector, page(name, texts[name], "标题甲")) is kinds[name]
         edited = [sentence[:14] + "的" + sentence[14:] for sentence in own]
         new = page("new", edited, "标题甲", canonical=f"http://{named}.example/")
-        assert kind(detector, new) is expected, (there, named)
+        assert outcome(detector, new) is expected, (there, named)
 
 
 # Pages with little text, and pages that were not read.
@@ -191,7 +191,7 @@ def test_a_new_version_that_gave_up_a_page_in_flight_is_updated(detector: Detect
     assert detector.check(new) == Blocked(slow)
     ruling = detector.check(new, [slow])
     assert isinstance(ruling, Ruled)
-    assert (ruling.verdict.kind, ruling.verdict.reason) == (Kind.UPDATED, "")
+    assert (ruling.verdict.outcome, ruling.verdict.reason) == (Outcome.UPDATED, "")
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -204,9 +204,9 @@ def test_a_page_of_a_former_recipe_has_manual_copies_and_is_updated_when_it_come
     store.add(Record(former, FIRST.url, former, former=True), replaces=find_record(store, FIRST).id)
     write_manual_verdicts(store, ManualVerdict(other.url, ManualKind.COPY, FIRST.url, 0))
     found = answer(make_detector(store, name), other)
-    assert summary(found) == (Kind.DUPLICATE, Likeness.NEAR, "first")
+    assert summary(found) == (Outcome.DUPLICATE, Kind.NEAR, "first")
     assert found.by_hand
-    assert kind(make_detector(store, name), FIRST) is Kind.UPDATED
+    assert outcome(make_detector(store, name), FIRST) is Outcome.UPDATED
 
 
 # The near miss: the page that was nearly the original, with the decision of that moment.
@@ -225,7 +225,7 @@ def test_a_page_that_passed_keeps_its_most_similar_near_miss_with_the_decision()
     write_manual_verdicts(store, ManualVerdict(notice(4).url, ManualKind.KEEP, "", 0))
     far, near, new = notice(1, own=12), notice(2), notice(3)
     pages = far, near, new, notice(4), page("other", story(99))
-    assert {kind(make_detector(store, keep=Keep.EVIDENCE), one) for one in pages} == {Kind.UNIQUE}
+    assert {outcome(make_detector(store, keep=Keep.EVIDENCE), one) for one in pages} == {Outcome.UNIQUE}
     (shown,) = inspect_pages(store, [find_record(store, new)])
     why = shown["near_miss"]["why"]
     assert shown["near_miss"]["url"] == near.url
@@ -233,7 +233,7 @@ def test_a_page_that_passed_keeps_its_most_similar_near_miss_with_the_decision()
     assert why.endswith("They are about two things.")
     (first, second, _, kept, _) = inspect_pages(store, [find_record(store, one) for one in pages])
     assert [one["near_miss"] and one["near_miss"]["url"] for one in (first, second, kept)] == [None, far.url, None]
-    assert {kind(make_detector(silent), one) for one in (near, new)} == {Kind.UNIQUE}
+    assert {outcome(make_detector(silent), one) for one in (near, new)} == {Outcome.UNIQUE}
     assert next(silent.rows(b"e"), None) is None
 
 
@@ -259,11 +259,11 @@ def test_pages_that_differ_in_a_fifth_pass_and_are_unchanged_once_the_rest_is_bo
     detector: Detector, store: PageStore
 ) -> None:
     for number in range(40):
-        assert summary(answer(detector, board(number))) == (Kind.UNIQUE, None, None)
+        assert summary(answer(detector, board(number))) == (Outcome.UNIQUE, None, None)
         assert known(store) == (len(CLAUSES) if number >= 15 else 0)
-    assert {kind(detector, board(number)) for number in range(32)} == {Kind.UNCHANGED}
+    assert {outcome(detector, board(number)) for number in range(32)} == {Outcome.UNCHANGED}
     changed = board(3).text.replace(CLAUSES[0], "另有一条。")
-    assert kind(detector, replace(board(3), text=changed)) is Kind.UPDATED
+    assert outcome(detector, replace(board(3), text=changed)) is Outcome.UPDATED
 
 
 @pytest.mark.parametrize("number", [0, 7, 15, 16, 30], ids="filed {}".format)
@@ -272,15 +272,15 @@ def test_a_copy_with_boilerplate_is_found_whenever_that_was_known(detector: Dete
     for one in range(32):
         answer(detector, board(one))
     copy = replace(board(number), url=f"http://{site}/copy", site=site)
-    assert summary(answer(detector, copy))[:2] == (Kind.DUPLICATE, Likeness.IDENTICAL)
+    assert summary(answer(detector, copy))[:2] == (Outcome.DUPLICATE, Kind.IDENTICAL)
     longer = replace(copy, url=f"http://{site}/longer", text=f"{copy.text}\n本报记者现场报道")
     found = answer(detector, longer)
     if (number < 16) == (site == "board.example"):
         # Four fifths of the earlier sketch are boilerplate, and the rest shows only identity. Or the sketch lacks them,
         # and to another site they are no boilerplate: then it holds a fifth of the other page.
-        assert found.kind is Kind.UNIQUE
+        assert found.outcome is Outcome.UNIQUE
     else:
-        assert (found.kind, found.match and found.match.url) == (Kind.DUPLICATE, board(number).url)
+        assert (found.outcome, found.match and found.match.url) == (Outcome.DUPLICATE, board(number).url)
 
 
 def test_a_page_of_boilerplate_passes_again_only_if_its_html_has_changed(detector: Detector) -> None:
@@ -289,8 +289,8 @@ def test_a_page_of_boilerplate_passes_again_only_if_its_html_has_changed(detecto
         answer(detector, board(number))
     for html in (99, 100):
         found = answer(detector, replace(menu, html=html))
-        assert (found.kind, found.reason, found.likeness, found.match) == (Kind.UNJUDGED, "boilerplate", None, None)
-        assert kind(detector, replace(menu, html=html)) is Kind.UNCHANGED
+        assert (found.outcome, found.reason, found.kind, found.match) == (Outcome.UNJUDGED, "boilerplate", None, None)
+        assert outcome(detector, replace(menu, html=html)) is Outcome.UNCHANGED
     assert answer(detector, replace(menu, url="http://board.example/second")).reason == "boilerplate"
 
 
@@ -304,9 +304,9 @@ def test_a_page_counts_once_and_only_if_its_item_came_through(detector: Detector
         answer(detector, board(number))
     for number in range(100, 120):
         seen = replace(board(number), url=board(3).url)
-        assert [kind(detector, seen) for _ in range(2)] == [Kind.UPDATED, Kind.UNCHANGED]
+        assert [outcome(detector, seen) for _ in range(2)] == [Outcome.UPDATED, Outcome.UNCHANGED]
     copy = replace(board(7), url="http://board.example/copy")
-    assert [kind(detector, copy) for _ in range(20)] == [Kind.DUPLICATE] * 20
+    assert [outcome(detector, copy) for _ in range(20)] == [Outcome.DUPLICATE] * 20
     assert known(store) == 0
     answer(detector, board(15))
     assert known(store) == len(CLAUSES)
@@ -334,7 +334,7 @@ def test_a_popular_article_does_not_become_boilerplate(store: PageStore, sites: 
     for number in range(60 if sites > 1 else 20):
         text, site = [*LONG[: 20 - own], *story(500 + number, own)], f"host{number % sites}.example"
         found = answer(detector, page(f"host{number}", text, HEADLINE, site=site))
-        assert summary(found)[::2] == ((Kind.DUPLICATE, "host0") if number else (Kind.UNIQUE, None))
+        assert summary(found)[::2] == ((Outcome.DUPLICATE, "host0") if number else (Outcome.UNIQUE, None))
     assert own == 3 or known(store, LONG, "host0.example") == 0
     assert known(store, LONG) == 0
 
@@ -345,5 +345,5 @@ def test_a_copy_counts_once_though_it_copies_another_page_each_time(detector: De
         answer(detector, page(name, text, HEADLINE, site="a.example"))
     for number in range(40):
         copy = page("copy", [*texts[number % 2][:18], *story(700 + number, 2)], HEADLINE, site="a.example")
-        assert kind(detector, copy) is Kind.DUPLICATE
+        assert outcome(detector, copy) is Outcome.DUPLICATE
     assert known(store, [*LONG, *texts[1]], "a.example") == 0

@@ -16,11 +16,11 @@ from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.model import Outcome, Page
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Keep
-from tests.build import answer, kind, make_detector, page, story
+from tests.build import answer, make_detector, outcome, page, story
 
 TEXT = story(1, 40)
 FIRST = page("first", TEXT, "标题甲", site="a.example")
@@ -49,8 +49,8 @@ def test_each_crawl_lists_its_drops_also_those_of_an_earlier_crawl(store: PageSt
     first, second, third = crawl(store), crawl(store), crawl(store)
     for detector in (first, second):
         answer(detector, FIRST)
-        assert kind(detector, COPY) is Kind.DUPLICATE
-    assert kind(third, FIRST) is Kind.UNCHANGED
+        assert outcome(detector, COPY) is Outcome.DUPLICATE
+    assert outcome(third, FIRST) is Outcome.UNCHANGED
     expected = [(COPY.url, FIRST.url, COPY.title, "near")]
     for detector, found in ((first, expected), (second, expected), (third, [])):
         assert about(store, detector.generation) == found

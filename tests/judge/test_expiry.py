@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.model import Outcome, Page, Verdict
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import memory_state
-from tests.build import answer, kind, make_detector, page, story
+from tests.build import answer, make_detector, outcome, page, story
 from tests.state.clock import HOUR, Clock
 
 BODY, OTHER = story(1, 20), story(2, 2)
@@ -36,27 +36,29 @@ class Crawl:
     def sees_others(self, many: int) -> None:
         for number in range(many):
             self.clock.now += 1
-            assert kind(self.detector, page(f"other{self.clock.now}", story(1000 + number))) is not Kind.UNCHANGED
+            assert outcome(self.detector, page(f"other{self.clock.now}", story(1000 + number))) is not Outcome.UNCHANGED
 
 
 @pytest.mark.parametrize(
     ("comes", "drops", "expected"),
     [
-        (lambda number: page(f"copy{number}", [*BODY, "由编辑部转载。"]), True, Kind.DUPLICATE),
-        (lambda number: page("copy", BODY), True, Kind.DUPLICATE),
-        (lambda number: page("copy", BODY), False, Kind.UNCHANGED),
-        (lambda number: page(f"further{number}", [*BODY[4:17], *OTHER]), True, Kind.DUPLICATE),
+        (lambda number: page(f"copy{number}", [*BODY, "由编辑部转载。"]), True, Outcome.DUPLICATE),
+        (lambda number: page("copy", BODY), True, Outcome.DUPLICATE),
+        (lambda number: page("copy", BODY), False, Outcome.UNCHANGED),
+        (lambda number: page(f"further{number}", [*BODY[4:17], *OTHER]), True, Outcome.DUPLICATE),
     ],
     ids=["other copies", "the same copy", "a delivered copy", "copies of a variant"],
 )
-def test_an_article_is_known_while_copies_of_it_come(comes: Callable[[int], Page], drops: bool, expected: Kind) -> None:
+def test_an_article_is_known_while_copies_of_it_come(
+    comes: Callable[[int], Page], drops: bool, expected: Outcome
+) -> None:
     crawl = Crawl(Bounds(ttl=24 * HOUR), drops=drops)
     for one in (ARTICLE, page("variant", [*BODY[:17], *OTHER]), comes(0)):
         crawl.sees(one)
     for number in range(1, 6):
         crawl.sees_others(8)
         found = crawl.sees(comes(number))
-        assert (found.kind, found.as_tag()["original"]) == (expected, ARTICLE.url)
+        assert (found.outcome, found.as_tag()["original"]) == (expected, ARTICLE.url)
     assert crawl.expired > 0
 
 
@@ -64,7 +66,7 @@ def test_a_page_that_comes_while_it_expires_is_new_and_its_state_sound() -> None
     crawl = Crawl(Bounds(ttl=24 * HOUR))
     for _ in range(6):
         crawl.clock.now += 30 * HOUR
-        assert kind(crawl.detector, ARTICLE) is Kind.UNIQUE
+        assert outcome(crawl.detector, ARTICLE) is Outcome.UNIQUE
         assert set(check(crawl.store).counts) <= {"left over"}
     assert crawl.expired == 5
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.model import Outcome, Page
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.recipe import NO_SECRET
-from tests.build import BAKERY, answer, find_record, join_text, kind, make_detector, story
+from tests.build import BAKERY, answer, find_record, join_text, make_detector, outcome, story
 
 URL = "https://daily.example/bakery"
 LONG = "\n".join([f"{one}." for one in BAKERY] + ["44 views"])
@@ -41,24 +41,24 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_few_letters_make_a_minor_update(name: str) -> None:
     before, after, is_minor = CASES[name]
-    for policy, passes in ((Config(), False), (Config(policy={**Config().policy, Kind.MINOR_UPDATE: "tag"}), True)):
+    for policy, passes in ((Config(), False), (Config(policy={**Config().policy, Outcome.MINOR_UPDATE: "tag"}), True)):
         detector = make_detector(memory_state({}, secret=NO_SECRET), passes=policy.passes)
-        assert kind(detector, article(before)) is Kind.UNIQUE
+        assert outcome(detector, article(before)) is Outcome.UNIQUE
         found = answer(detector, article(after))
-        assert (found.kind, found.is_copy) == (Kind.MINOR_UPDATE if is_minor else Kind.UPDATED, is_minor)
+        assert (found.outcome, found.is_copy) == (Outcome.MINOR_UPDATE if is_minor else Outcome.UPDATED, is_minor)
         assert found.match is not None
         assert found.match.url == URL
         delivered = before if is_minor and not passes else after
-        assert kind(detector, article(delivered)) is Kind.UNCHANGED, "the state knows what was delivered last"
+        assert outcome(detector, article(delivered)) is Outcome.UNCHANGED, "the state knows what was delivered last"
         assert int(found.similar_id, 16) == find_record(detector.store, article(before)).id
 
 
 @pytest.mark.parametrize(("method", "title"), [("cascade", "The bakery is sold"), ("minhash", "")])
 def test_neither_another_headline_nor_another_method_makes_a_minor_update(method: str, title: str) -> None:
     detector = make_detector(memory_state({}, secret=NO_SECRET), method)
-    assert kind(detector, article(LONG)) is Kind.UNIQUE
+    assert outcome(detector, article(LONG)) is Outcome.UNIQUE
     after = article(LONG.replace("44", "45"))
-    assert kind(detector, replace(after, title=title or after.title)) is Kind.UPDATED
+    assert outcome(detector, replace(after, title=title or after.title)) is Outcome.UPDATED
 
 
 def test_small_edits_of_many_articles_are_dropped_and_those_that_add_up_are_delivered() -> None:
@@ -72,8 +72,8 @@ def test_small_edits_of_many_articles_are_dropped_and_those_that_add_up_are_deli
                 sentences[3 * crawl] = f"更新{sentences[3 * crawl][2:]}"
                 edits[url] += 1
             found = answer(detector, Page(url, url[-2:], text="".join(sentences)))
-            assert edits[url] != 1 or found.kind is Kind.MINOR_UPDATE
-            assert edits[url] < 3 or found.kind is Kind.UPDATED
+            assert edits[url] != 1 or found.outcome is Outcome.MINOR_UPDATE
+            assert edits[url] < 3 or found.outcome is Outcome.UPDATED
             edits[url] = edits[url] if found.is_copy else 0
     assert max(edits.values()) <= 2
 
@@ -82,9 +82,9 @@ def test_a_dropped_edit_leaves_the_page_to_its_copies_and_its_bytes_unknown() ->
     detector = make_detector(memory_state({}, secret=NO_SECRET))
     before = replace(article(LONG), body=1)
     after = replace(article(LONG.replace("44", "45")), body=2)
-    assert kind(detector, before) is Kind.UNIQUE
+    assert outcome(detector, before) is Outcome.UNIQUE
     for _ in range(2):
-        assert kind(detector, after) is Kind.MINOR_UPDATE
+        assert outcome(detector, after) is Outcome.MINOR_UPDATE
         assert (detector.may_know(URL, after.body), detector.may_know(URL, before.body)) == (False, True)
     mirror = replace(after, url="https://mirror.example/1", site="mirror.example", body=0)
-    assert kind(detector, mirror) is Kind.DUPLICATE
+    assert outcome(detector, mirror) is Outcome.DUPLICATE

@@ -10,7 +10,7 @@ import pytest
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.model import Kind, Verdict
+from scrapy_neardup.model import Outcome, Verdict
 from scrapy_neardup.server.claims import PageLost
 from tests.judge.test_shared import Crawler, Opening, nobody_is_on_the_way, page
 from tests.server.redis_cluster import Cluster, caught_up, hears_again, lose_what_comes
@@ -35,7 +35,7 @@ async def comes_through(crawler: Crawler, name: str, family: int) -> Verdict:
     return ruling.verdict
 
 
-async def all_come_through(crawlers: tuple[Crawler, ...], names: list[str], pause: float = 0.0) -> list[Kind]:
+async def all_come_through(crawlers: tuple[Crawler, ...], names: list[str], pause: float = 0.0) -> list[Outcome]:
     """Of pages of three families on several crawlers, in the order of their names."""
     tasks = []
     for at, name in enumerate(names):
@@ -45,7 +45,7 @@ async def all_come_through(crawlers: tuple[Crawler, ...], names: list[str], paus
     for crawler in crawlers:
         await crawler.crawl.finish()
         assert crawler.errors == []
-    return [verdict.kind for verdict in found]
+    return [verdict.outcome for verdict in found]
 
 
 def ended(crawlers: tuple[Crawler, ...]) -> None:
@@ -78,8 +78,8 @@ async def test_verdicts_are_the_same_while_a_state_moves(
             await asyncio.sleep(0.3)
             await asyncio.to_thread(move, cluster, opening.state)
         kinds = await coming
-        assert kinds.count(Kind.UNIQUE) == 3
-        assert kinds.count(Kind.DUPLICATE) == 57
+        assert kinds.count(Outcome.UNIQUE) == 3
+        assert kinds.count(Outcome.DUPLICATE) == 57
         assert one.store.pages == 60
         assert one.store.kv.link.breaks + two.store.kv.link.breaks > 0
         assert one.lost == two.lost == []
@@ -92,7 +92,7 @@ async def test_what_a_killed_node_had_confirmed_to_itself_alone_comes_again(clus
     told = Told()
     opening = Opening(cluster, told)
     async with opening() as one, opening() as two:
-        assert (await one.kept(page("held", 0), sealed=False)).kind is Kind.UNIQUE
+        assert (await one.kept(page("held", 0), sealed=False)).outcome is Outcome.UNIQUE
         committed = await one.reserve(page("committed", 1))
         master, other = cluster.master(opening.state), cluster.replica(opening.state)
         await asyncio.to_thread(caught_up, master)
@@ -101,7 +101,7 @@ async def test_what_a_killed_node_had_confirmed_to_itself_alone_comes_again(clus
             filed = await one.reserve(page("filed", 2))
             one.crawl.commit(committed, sealed=False)
             await one.crawl.finish()
-            assert (await two.judged(page("early", 1))).verdict.kind is Kind.DUPLICATE
+            assert (await two.judged(page("early", 1))).verdict.outcome is Outcome.DUPLICATE
             await two.crawl.finish()
             master.stop()
         finally:
@@ -111,14 +111,14 @@ async def test_what_a_killed_node_had_confirmed_to_itself_alone_comes_again(clus
         assert (len(one.lost), one.errors) == (1, [])
         await one.crawl.catch_up()
         assert nobody_is_on_the_way(two.store)
-        for name, family, kind in (
-            ("copy0", 0, Kind.DUPLICATE),
-            ("copy1", 1, Kind.UNIQUE),
-            ("copy2", 2, Kind.UNIQUE),
-            ("early", 1, Kind.DUPLICATE),
-            ("filed", 2, Kind.DUPLICATE),
+        for name, family, outcome in (
+            ("copy0", 0, Outcome.DUPLICATE),
+            ("copy1", 1, Outcome.UNIQUE),
+            ("copy2", 2, Outcome.UNIQUE),
+            ("early", 1, Outcome.DUPLICATE),
+            ("filed", 2, Outcome.DUPLICATE),
         ):
-            assert (await two.kept(page(name, family), sealed=False)).kind is kind, name
+            assert (await two.kept(page(name, family), sealed=False)).outcome is outcome, name
         ended((one, two))
     assert told in (["gone", "back"], ["gone", "gone", "back", "back"])
 
@@ -166,5 +166,5 @@ async def test_a_crawl_waits_for_a_server_that_lacks_replicas(monkeypatch: pytes
             await asyncio.sleep(0.4)
             assert told == ["gone"]
             server.client.config_set("min-replicas-to-write", 0)
-            assert (await waiting).kind is Kind.UNIQUE
+            assert (await waiting).outcome is Outcome.UNIQUE
             assert told == ["gone", "back"]

@@ -12,19 +12,19 @@ from scrapy_neardup.maintenance.merge import merge
 from scrapy_neardup.maintenance.sources import OpenState
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import METHODS, make_method
-from scrapy_neardup.model import Kind, Likeness, Page
+from scrapy_neardup.model import Kind, Outcome, Page
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import newest_replacement
 from scrapy_neardup.state.record import Evidence
-from tests.build import answer, find_record, kind, make_detector, page, story
+from tests.build import answer, find_record, make_detector, outcome, page, story
 
 TEXT, SPAM = story(3, 40), story(60, 40)
 
 
 def kinds(policy: KeepPolicy, *pages: Page, method: str = "cascade") -> list[str]:
     """The verdicts on pages that come one after the other; excerpts are copies, too."""
-    detector = make_detector(memory_state({}), method, policy=policy, also_copies={Likeness.EXCERPT})
-    return [answer(detector, one).kind.value for one in pages]
+    detector = make_detector(memory_state({}), method, policy=policy, also_copies={Kind.EXCERPT})
+    return [answer(detector, one).outcome.value for one in pages]
 
 
 def of_length(name: str, sentences: int) -> Page:
@@ -109,11 +109,11 @@ def test_menus_boilerplate_and_unknown_articles_make_no_page_longer() -> None:
 
 
 def test_some_methods_do_not_know_the_length_of_a_page_from_before_the_policy() -> None:
-    for name, expected in (("cascade", Kind.BETTER), ("shingle", Kind.DUPLICATE)):
+    for name, expected in (("cascade", Outcome.BETTER), ("shingle", Outcome.DUPLICATE)):
         parameters = MILD[name]
         store = memory_state({})
-        assert kind(make_detector(store, name, **parameters), of_length("a", 34)) is Kind.UNIQUE
-        assert kind(make_detector(store, name, policy="longest", **parameters), of_length("b", 38)) is expected, name
+        assert outcome(make_detector(store, name, **parameters), of_length("a", 34)) is Outcome.UNIQUE
+        assert outcome(make_detector(store, name, policy="longest", **parameters), of_length("b", 38)) is expected, name
 
 
 def linked(name: str, to: str = "") -> Page:
@@ -203,14 +203,14 @@ def test_every_method_knows_the_longer_of_two_copies(name: str) -> None:
     found = set()
     for first, second in ((24, 27), (27, 24)):
         detector = make_detector(memory_state({}), name, policy="longest", **MILD.get(name, {}))
-        assert kind(detector, of_length("a", first)) is Kind.UNIQUE
-        found.add((second, kind(detector, of_length("b", second))))
+        assert outcome(detector, of_length("a", first)) is Outcome.UNIQUE
+        found.add((second, outcome(detector, of_length("b", second))))
     if name in ("idf_terms", "segments", "term_profile"):  # for these they are no copies
-        assert found == {(27, Kind.UNIQUE), (24, Kind.UNIQUE)}
+        assert found == {(27, Outcome.UNIQUE), (24, Outcome.UNIQUE)}
     elif name == "punctuation":  # too rough to say that one page holds the other
-        assert found == {(27, Kind.DUPLICATE), (24, Kind.DUPLICATE)}
+        assert found == {(27, Outcome.DUPLICATE), (24, Outcome.DUPLICATE)}
     else:
-        assert found == {(27, Kind.BETTER), (24, Kind.DUPLICATE)}
+        assert found == {(27, Outcome.BETTER), (24, Outcome.DUPLICATE)}
 
 
 HOSTS = ("times.example", "paper.example")
@@ -233,8 +233,8 @@ def test_a_merge_takes_the_better_page_under_the_group_that_it_has_here(is_copy_
     times, leader = find_record(ours, TIMES), newest_replacement(ours, original.id)
     assert (times.original, leader) == (original.id, None if is_copy_here else times)
     found = answer(make_detector(ours, policy=HOSTS), TIMES if is_copy_here else LATE)
-    expected = (Kind.UNCHANGED, BLOG.url) if is_copy_here else (Kind.DUPLICATE, TIMES.url)
-    assert (found.kind, found.as_tag()["original"]) == expected
+    expected = (Outcome.UNCHANGED, BLOG.url) if is_copy_here else (Outcome.DUPLICATE, TIMES.url)
+    assert (found.outcome, found.as_tag()["original"]) == expected
     assert set(check(ours).counts) <= {"left over"}
 
 

@@ -8,7 +8,7 @@ from html import escape
 
 import pytest
 
-from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.model import Outcome, Page, Verdict
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.record import Evidence, about_page, kept_page
@@ -138,8 +138,8 @@ THANKS = "Thank you very much for that, I have put it on the page of the club."
 )
 def test_own_words_decide(first: str, second: str, third: str, expected: str) -> None:
     found = judge(*posts([first, second]), *posts([third], "mirror"))
-    assert [one.kind.value for one in found] == expected.split()
-    assert {one.reason for one in found if one.kind is Kind.UNJUDGED} <= {"quotes", "no_text"}
+    assert [one.outcome.value for one in found] == expected.split()
+    assert {one.reason for one in found if one.outcome is Outcome.UNJUDGED} <= {"quotes", "no_text"}
 
 
 def test_an_article_is_a_copy_of_one_that_sets_its_quotation_off_otherwise() -> None:
@@ -153,7 +153,7 @@ def test_an_article_is_a_copy_of_one_that_sets_its_quotation_off_otherwise() -> 
     ]:
         pages[1] = replace(pages[1], url="http://mirror.example/", site="mirror.example")
         assert pages[1].reader == "" or not pages[1].quotes
-        assert [one.kind for one in judge(*pages)] == [Kind.UNIQUE, Kind.DUPLICATE]
+        assert [one.outcome for one in judge(*pages)] == [Outcome.UNIQUE, Outcome.DUPLICATE]
 
 
 def test_a_sentence_that_many_replies_quote_is_no_boilerplate() -> None:
@@ -166,4 +166,4 @@ def test_a_sentence_that_many_replies_quote_is_no_boilerplate() -> None:
     replies = [replace(one, title=f"Re: {n}") for n, one in enumerate(posts(texts))]
     new = [replace(one, url=f"{one.url}/new") for one in posts([OPENING, sentence], title="Slipway")]
     opening, copy = judge(*replies, *new)[-2:]
-    assert (opening.kind, copy.reason) == (Kind.UNIQUE, "")
+    assert (opening.outcome, copy.reason) == (Outcome.UNIQUE, "")

@@ -14,14 +14,14 @@ from scrapy_neardup.hashing.keyed import OPEN, Keyed
 from scrapy_neardup.judge.lists import ManualKind, ManualVerdict, write_manual_verdicts
 from scrapy_neardup.judge.records import Batch
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.model import Kind, Likeness, Page, Verdict
+from scrapy_neardup.model import Kind, Outcome, Page, Verdict
 from scrapy_neardup.page.extraction import Extractor, HtmlReader, PageContent
 from scrapy_neardup.page.source import BodyHasher, PageSource
 from scrapy_neardup.settings import DEFAULT_FIELDS
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
-from tests.build import answer, kind, make_detector, reserve, story
+from tests.build import answer, make_detector, outcome, reserve, story
 
 ONE, OTHER, MIRROR = "http://river.example/1", "http://river.example/2", "http://mirror.example/1"
 
@@ -61,14 +61,17 @@ def store() -> PageStore:
 
 def test_what_was_delivered_or_unjudged_at_a_url_is_not_read_again(store: PageStore) -> None:
     """A dropped copy is read each time."""
-    pages, known = [(ONE, FIRST), (MIRROR, EDITED), (OTHER, SHORT)], [Kind.UNCHANGED, Kind.DUPLICATE, Kind.UNCHANGED]
+    pages, known = (
+        [(ONE, FIRST), (MIRROR, EDITED), (OTHER, SHORT)],
+        [Outcome.UNCHANGED, Outcome.DUPLICATE, Outcome.UNCHANGED],
+    )
     for short_way, kinds, saved in [
-        (False, [Kind.UNIQUE, Kind.DUPLICATE, Kind.UNJUDGED], [False] * 3),
+        (False, [Outcome.UNIQUE, Outcome.DUPLICATE, Outcome.UNJUDGED], [False] * 3),
         (True, known, [False] * 3),
         (True, known, [True, False, True]),
     ]:
         found = [judge(store, *page, short_way=short_way) for page in pages]
-        assert [one.kind for one in found] == kinds
+        assert [one.outcome for one in found] == kinds
         assert [one.same_bytes for one in found] == saved
     assert "the same bytes" in found[0].sentence()
     assert found[0].as_tag()["reason"] == "same_bytes"
@@ -79,7 +82,7 @@ def test_what_was_delivered_or_unjudged_at_a_url_is_not_read_again(store: PageSt
     "changed",
     [
         {"min_letters": 41},
-        {"also_copies": frozenset([Likeness.EXCERPT])},
+        {"also_copies": frozenset([Kind.EXCERPT])},
         {"max_html": 900_000},
         {"max_text": 300_000},
         {"extractor": lambda content, url: "".join(story(1))},
@@ -93,7 +96,7 @@ def test_what_decides_how_a_page_is_read_or_judged_has_it_read_again(store: Page
 
 def test_other_fields_of_its_item_make_another_page(store: PageStore) -> None:
     found = [judge(store, ONE, FIRST, title=title) for title in ("", "另一个标题", "另一个标题")]
-    assert [one.kind for one in found] == [Kind.UNIQUE, Kind.UPDATED, Kind.UNCHANGED]
+    assert [one.outcome for one in found] == [Outcome.UNIQUE, Outcome.UPDATED, Outcome.UNCHANGED]
     assert [one.same_bytes for one in found] == [False, False, True]
 
 
@@ -119,7 +122,7 @@ def test_an_unjudged_page_is_read_again_once_a_person_calls_it_a_copy(store: Pag
     write_manual_verdicts(store, ManualVerdict(ONE, ManualKind.COPY, "http://river.example/form/1", 1))
     detector = make_detector(store)
     assert detector.check_bytes(ONE, 7) is None
-    assert kind(detector, menu) is Kind.DUPLICATE
+    assert outcome(detector, menu) is Outcome.DUPLICATE
 
 
 def test_digests_depend_on_the_secret_and_on_the_charset() -> None:

@@ -22,7 +22,7 @@ from scrapy_neardup.judge.lists import (
     write_manual_verdicts,
 )
 from scrapy_neardup.maintenance.verify import check
-from scrapy_neardup.model import Kind, Likeness, Page, Verdict
+from scrapy_neardup.model import Kind, Outcome, Page, Verdict
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
@@ -219,7 +219,7 @@ def find_page(name: str) -> Page:
 def outcome(verdict: Verdict) -> str:
     tag = verdict.as_tag()
     named = site_of(tag["supersedes"] or tag["original"] or "").removesuffix(".example")
-    return " ".join(filter(None, (verdict.kind.value, named, "by hand" if verdict.by_hand else "")))
+    return " ".join(filter(None, (verdict.outcome.value, named, "by hand" if verdict.by_hand else "")))
 
 
 def do(store: PageStore, what: str, names: list[str], settings: dict[str, Any]) -> None:
@@ -236,7 +236,7 @@ def do(store: PageStore, what: str, names: list[str], settings: dict[str, Any]) 
     elif what == "drops":
         settings["drops"] = names == ["yes"]
     elif what == "also_copies":
-        settings["also_copies"] = frozenset(map(Likeness, names))
+        settings["also_copies"] = frozenset(map(Kind, names))
     else:
         assert what == "policy"
         settings["policy"] = names[0] if names == ["longest"] else tuple(f"{name}.example" for name in names) or "first"
@@ -282,6 +282,6 @@ def test_verdicts(name: str) -> None:
         named = expected.removesuffix(" by hand").partition(" ")[2]
         if named in groups:
             assert verdict.similar_id == groups[named], step
-        if verdict.kind in (Kind.UNIQUE, Kind.UPDATED, Kind.BETTER):
+        if verdict.outcome in (Outcome.UNIQUE, Outcome.UPDATED, Outcome.BETTER):
             groups[site_of(wanted.url).removesuffix(".example")] = verdict.similar_id
     assert set(check(store).counts) <= {"left over"}

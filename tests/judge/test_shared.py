@@ -21,7 +21,7 @@ from scrapy_neardup.judge.lists import ManualKind, ManualVerdict, write_manual_v
 from scrapy_neardup.judge.remote import Patience, RemoteCrawl
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
-from scrapy_neardup.model import Kind, Page, Verdict
+from scrapy_neardup.model import Outcome, Page, Verdict
 from scrapy_neardup.server.asynchronous import AsyncLink
 from scrapy_neardup.server.connection import Link
 from scrapy_neardup.server.engine import Redis
@@ -164,7 +164,7 @@ async def test_verdicts_are_those_of_a_store_in_memory(opening: Opening, passing
     def told(verdict: Verdict) -> tuple[object, ...]:
         match = verdict.match
         return (
-            *(verdict.kind, verdict.reason, verdict.likeness, verdict.by_hand),
+            *(verdict.outcome, verdict.reason, verdict.kind, verdict.by_hand),
             *((match.url, match.similarity, match.containment, match.shared) if match else ()),
         )
 
@@ -197,16 +197,16 @@ async def test_a_verdict_takes_two_ways_to_the_server_and_back(opening: Opening)
     async with opening() as crawler:
         await crawler.kept(page("first"))
         await crawler.kept(page("copy", end="编辑部转载。"))
-        for one, kind in (
-            (page("new", 5), Kind.UNIQUE),
-            (page("again", end="转载。"), Kind.DUPLICATE),
-            (page("copy", end="编辑部转载。"), Kind.DUPLICATE),
-            (page("first"), Kind.UNCHANGED),
-            (page("first", 6), Kind.UPDATED),
+        for one, outcome in (
+            (page("new", 5), Outcome.UNIQUE),
+            (page("again", end="转载。"), Outcome.DUPLICATE),
+            (page("copy", end="编辑部转载。"), Outcome.DUPLICATE),
+            (page("first"), Outcome.UNCHANGED),
+            (page("first", 6), Outcome.UPDATED),
         ):
             crawler.ways = 0
             ruling = await crawler.judged(one)
-            assert (ruling.verdict.kind, crawler.ways <= 2) == (kind, True), (kind, crawler.ways)
+            assert (ruling.verdict.outcome, crawler.ways <= 2) == (outcome, True), (outcome, crawler.ways)
             if ruling.reservation:
                 crawler.crawl.release(ruling.reservation)
             await crawler.crawl.finish()
@@ -217,16 +217,16 @@ BARE = Page("http://bare.example/", "短", text="太短。", html=77)
 
 
 @pytest.mark.parametrize(
-    ("early", "late", "comes_through", "kind"),
+    ("early", "late", "comes_through", "outcome"),
     [
-        (page("first"), page("copy"), True, Kind.DUPLICATE),
-        (page("first"), page("copy"), False, Kind.UNIQUE),
-        (page("first"), page("first", 7), True, Kind.UPDATED),
-        (BARE, BARE, True, Kind.UNCHANGED),
+        (page("first"), page("copy"), True, Outcome.DUPLICATE),
+        (page("first"), page("copy"), False, Outcome.UNIQUE),
+        (page("first"), page("first", 7), True, Outcome.UPDATED),
+        (BARE, BARE, True, Outcome.UNCHANGED),
     ],
 )
 async def test_a_copy_or_a_version_waits_for_the_page_of_another_crawler(
-    opening: Opening, early: Page, late: Page, comes_through: bool, kind: Kind
+    opening: Opening, early: Page, late: Page, comes_through: bool, outcome: Outcome
 ) -> None:
     async with opening() as one, opening() as other:
         first = await one.reserve(early)
@@ -234,8 +234,8 @@ async def test_a_copy_or_a_version_waits_for_the_page_of_another_crawler(
         await asyncio.sleep(0.1)
         assert not waiting.done()
         (one.crawl.commit(first, sealed=True) if comes_through else one.crawl.release(first))
-        assert (await waiting).kind is kind
-        assert one.store.pages == (2 if kind is Kind.DUPLICATE else 1)
+        assert (await waiting).outcome is outcome
+        assert one.store.pages == (2 if outcome is Outcome.DUPLICATE else 1)
         assert one.errors == []
 
 
@@ -245,7 +245,7 @@ async def test_a_page_of_a_dead_crawler_goes_with_its_lease(opening: Opening, mo
         first = await one.reserve(page("first"))
         one.store.leases.stop_renewing()  # it is asleep
         ruling = await other.judged(page("copy"))
-        assert ruling.verdict.kind is Kind.UNIQUE
+        assert ruling.verdict.outcome is Outcome.UNIQUE
         one.crawl.commit(first, sealed=True)  # it wakes up
         await one.crawl.finish()
         assert ["others rolled back" in str(error) for error in one.errors] == [True]
@@ -300,11 +300,11 @@ async def test_nobody_gives_up_a_crawl_that_is_not_heard_of(opening: Opening, mo
         await asyncio.sleep(0.7)
         assert (second.done(), third.done()) == (False, False), "its lease may have been renewed just before"
         ruling = await second
-        assert ruling.verdict.kind is Kind.UNIQUE
+        assert ruling.verdict.outcome is Outcome.UNIQUE
         await asyncio.sleep(0.1)
         assert not third.done(), "it waits anew for the page that has the place now"
         await two.through(ruling)
-        assert (await third).verdict.kind is Kind.DUPLICATE
+        assert (await third).verdict.outcome is Outcome.DUPLICATE
 
 
 async def test_a_page_that_gives_up_a_slow_one_is_waited_for(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,10 +317,10 @@ async def test_a_page_that_gives_up_a_slow_one_is_waited_for(opening: Opening, m
         assert (ruling.verdict.headline, len(behind)) == ("unjudged (in_flight)", 1)
         await (two if waiting[0] in done else three).through(ruling)
         (last,) = [await task for task in behind]
-        assert last.verdict.kind is Kind.UNCHANGED, "it has the same URL"
+        assert last.verdict.outcome is Outcome.UNCHANGED, "it has the same URL"
         await one.through(slow)
-        assert (await two.judged(page("first"))).verdict.kind is Kind.UNCHANGED
-        assert (await two.judged(page("copy"))).verdict.kind is Kind.UNCHANGED
+        assert (await two.judged(page("first"))).verdict.outcome is Outcome.UNCHANGED
+        assert (await two.judged(page("copy"))).verdict.outcome is Outcome.UNCHANGED
         assert (one.store.pages, check(one.store).sound) == (2, True)
 
 
@@ -400,8 +400,8 @@ async def test_a_page_whose_registration_got_no_answer_goes_behind_those_that_ca
         other = one if is_own else two
         late = list[asyncio.Future[Verdict]]()
         with lost_answers(one.store.kv.link, 99, lambda: late.append(asyncio.ensure_future(other.kept(page("late"))))):
-            found = (await one.kept(page("early"))).kind, (await late[0]).kind
-        assert found == ((Kind.UNIQUE, Kind.DUPLICATE) if is_own else (Kind.DUPLICATE, Kind.UNIQUE))
+            found = (await one.kept(page("early"))).outcome, (await late[0]).outcome
+        assert found == ((Outcome.UNIQUE, Outcome.DUPLICATE) if is_own else (Outcome.DUPLICATE, Outcome.UNIQUE))
 
 
 async def test_pages_of_others_that_many_wait_for_are_asked_for_at_once(
@@ -418,8 +418,8 @@ async def test_pages_of_others_that_many_wait_for_are_asked_for_at_once(
         assert max(sent) == 5
         for reservation in first:
             one.crawl.release(reservation)
-        verdicts = [ruling.verdict.kind for ruling in await asyncio.gather(*waiting)]
-        assert verdicts == [Kind.UNIQUE] * 5
+        verdicts = [ruling.verdict.outcome for ruling in await asyncio.gather(*waiting)]
+        assert verdicts == [Outcome.UNIQUE] * 5
 
 
 async def test_a_drop_fetches_no_other_and_upkeep_trims_them(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -430,7 +430,7 @@ async def test_a_drop_fetches_no_other_and_upkeep_trims_them(opening: Opening, m
             patched.setattr(crawler.store.kv, "fetch_all", None)
             await crawler.kept(page("first"))
             for number in range(7):
-                assert (await crawler.kept(page(f"copy{number}"))).kind is Kind.DUPLICATE
+                assert (await crawler.kept(page(f"copy{number}"))).outcome is Outcome.DUPLICATE
         assert crawler.store.kv.count(b"d") == 7
         before = list(crawler.store.rows(b"d"))
         assert lists.trim(crawler.store, 7) == 3

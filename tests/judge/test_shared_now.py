@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -119,6 +121,15 @@ def test_a_page_after_a_failure_is_judged(url: str, redis_server: Server, monkey
     state = url.rpartition("=")[2].encode()
     assert list(redis_server.client.scan_iter(match=b"{neardup:" + state + b"}p*", count=1000)) == []
     assert not redis_server.client.exists(b"{neardup:" + state + b"}~w")
+
+
+def test_a_script_that_closes_nothing_ends(url: str) -> None:
+    script = (
+        f"from scrapy_neardup import Deduplicator; one = Deduplicator({url!r}); print(one.check(text='船来了' * 20))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.startswith("Verdict(outcome=<Outcome.UNIQUE")
+    assert done.stderr == ""
 
 
 async def _fails(judgement: RemoteJudgement) -> None:

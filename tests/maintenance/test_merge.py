@@ -15,7 +15,7 @@ from scrapy_neardup.judge.recipes import method_of
 from scrapy_neardup.maintenance.merge import MergeCounts, merge
 from scrapy_neardup.maintenance.sources import OpenState, PageEntry
 from scrapy_neardup.methods import METHODS, Method, make_method
-from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.model import Outcome, Page
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Evidence, Keep, Record
@@ -300,7 +300,7 @@ def test_an_original_that_copies_one_of_ours_becomes_its_copy_and_its_copies_go_
     assert (light.keys, light.sketch) == ((), b"")
     told = ours.evidence(variant.id)
     assert told is not None
-    assert (told.likeness, told.like, told.shared) == ("near", 0, ())
+    assert (told.kind, told.like, told.shared) == ("near", 0, ())
     assert told.similarity == pytest.approx(variant.similarity, abs=1e-4)
     check(ours)
     before = rows(ours)
@@ -316,7 +316,7 @@ def test_a_copy_that_is_like_enough_is_no_variant_and_what_was_told_of_it_stays(
     assert (found.keys, found.similarity) == ((), 1.0)
     told, before = ours.evidence(found.id), theirs.evidence(found.id)
     assert before is not None
-    assert told == replace(before, likeness="identical", similarity=1.0, containment=1.0)
+    assert told == replace(before, kind="identical", similarity=1.0, containment=1.0)
     assert told.title == "Another title"
 
 
@@ -326,7 +326,7 @@ def test_what_was_delivered_there_and_is_a_copy_here_is_unchanged_when_it_comes_
     assert record(ours, "http://b.example/").delivered
     detector = Detector(cascade, ours, who="test")
     found = detector.judge_now(page("b", story(1)), sealed=True)
-    assert (found.kind, found.match and found.match.url) == (Kind.UNCHANGED, "http://a.example/")
+    assert (found.outcome, found.match and found.match.url) == (Outcome.UNCHANGED, "http://a.example/")
 
 
 def test_a_page_that_was_seen_alone_there_stays_the_copy_that_it_is_here(cascade: Method) -> None:

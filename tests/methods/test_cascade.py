@@ -1,4 +1,4 @@
-"""The default method: copies and other pages, kinds of likeness, and the keys that find pages."""
+"""The default method: copies and other pages, kinds, and the keys that find pages."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
-from scrapy_neardup.model import Likeness, Page
+from scrapy_neardup.model import Kind, Page
 from tests.methods.cascade_pages import (
     ADDED,
     BELL,
@@ -39,7 +39,7 @@ def test_the_same_letters_under_another_title_are_a_duplicate(text: str, title: 
     copy = page(text.replace("，", " ,\n"), title, site="b.example")
     found = judged(copy, original)
     assert (found.duplicate, found.certain, found.identical, found.similarity) == (True, True, False, 1.0)
-    assert found.likeness is Likeness.IDENTICAL
+    assert found.kind is Kind.IDENTICAL
     assert common_keys(copy, original)
 
 
@@ -83,9 +83,9 @@ def test_another_article_with_the_same_head_is_no_copy() -> None:
         assert not found.duplicate, text
         assert found.similarity < 0.15, text
         for title in (f"{TITLE}_河湾网", "新渡口，清晨开航！"):
-            assert judged(page(text, title), page(FERRY)).likeness is Likeness.SAME_TITLE
-        assert judged(page(text, OTHER_TITLE), page(FERRY)).likeness is None
-        assert judged(page(text, "港口工具库 - 排班"), page(FERRY, "港口工具库 - 计费")).likeness is None
+            assert judged(page(text, title), page(FERRY)).kind is Kind.SAME_TITLE
+        assert judged(page(text, OTHER_TITLE), page(FERRY)).kind is None
+        assert judged(page(text, "港口工具库 - 排班"), page(FERRY, "港口工具库 - 计费")).kind is None
 
 
 MAKERS = "晨光电器", "北岭车业", "云溪家居用品"
@@ -128,22 +128,22 @@ def test_an_edited_copy_is_near_and_under_another_title_retitled() -> None:
         for seed in range(5):
             copy = respelled(text, 0.015, seed)
             original = page(text, "新渡口清晨正式开航")
-            for title, likeness in (
-                ("新渡口清晨正式开航", Likeness.NEAR),
-                ("新渡口清晨正式开航了", Likeness.NEAR),
-                ("", Likeness.NEAR),
-                ("柳林村的果农高兴", Likeness.RETITLED),
-                ("Arrow Brook", Likeness.RETITLED),
+            for title, kind in (
+                ("新渡口清晨正式开航", Kind.NEAR),
+                ("新渡口清晨正式开航了", Kind.NEAR),
+                ("", Kind.NEAR),
+                ("柳林村的果农高兴", Kind.RETITLED),
+                ("Arrow Brook", Kind.RETITLED),
             ):
                 found = judged(page(copy, title), original)
-                assert (found.duplicate, found.likeness) == (True, likeness), (seed, title)
+                assert (found.duplicate, found.kind) == (True, kind), (seed, title)
 
 
 def test_of_two_short_pages_from_html_neither_is_an_excerpt() -> None:
     """Each has more or less text around it."""
     line = SECOND_FERRY.split("\n")[0]
-    for reader, likeness in (("", Likeness.EXCERPT), ("prose", None)):
-        assert judged(page(line, "", reader=reader), page(SECOND_FERRY, "", reader=reader)).likeness is likeness
+    for reader, kind in (("", Kind.EXCERPT), ("prose", None)):
+        assert judged(page(line, "", reader=reader), page(SECOND_FERRY, "", reader=reader)).kind is kind
 
 
 def test_a_third_of_an_article_is_an_excerpt_and_a_strange_notice_is_not() -> None:
@@ -155,9 +155,9 @@ def test_a_third_of_an_article_is_an_excerpt_and_a_strange_notice_is_not() -> No
             for title in (TITLE, OTHER_TITLE, ""):
                 for new, old in ((page(third, title), page(text)), (page(text), page(third, title))):
                     found = judged(new, old)
-                    assert (found.duplicate, found.likeness) == (False, Likeness.EXCERPT), text
+                    assert (found.duplicate, found.kind) == (False, Kind.EXCERPT), text
         strange = "今天风大，渡船停航一天。", "Lost: a grey parrot, answers to Admiral."
-        assert [judged(page(own, OTHER_TITLE), page(text)).likeness for own in strange] == [None, None]
+        assert [judged(page(own, OTHER_TITLE), page(text)).kind for own in strange] == [None, None]
 
 
 def test_different_titles_and_none_at_all_are_never_the_same_title() -> None:
@@ -170,7 +170,7 @@ def test_different_titles_and_none_at_all_are_never_the_same_title() -> None:
         ("大桥 甲", "大桥 乙"),
         *((none, same) for none in ("", " ", "！！！", "🚢") for same in (none, TITLE)),
     ):
-        assert judged(page(BELL, one), page(FERRY, other)).likeness is None, (one, other)
+        assert judged(page(BELL, one), page(FERRY, other)).kind is None, (one, other)
 
 
 def keys(one: Page, **parameters: Any) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from scrapy_neardup.methods.cascade.features import Features, compare
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.rules import score as weighted
 from scrapy_neardup.methods.cascade.sketch import Numbers, Sketch
-from scrapy_neardup.model import Fingerprint, Likeness
+from scrapy_neardup.model import Fingerprint, Kind
 from scrapy_neardup.text.normalize import normalize
 from scrapy_neardup.text.tokens import words
 from tests.methods.cascade_pages import (
@@ -223,6 +223,6 @@ def test_an_explanation_fits_the_verdict() -> None:
         assert all(one.meaning for one in told.features)
         assert told.needed == DEFAULTS.base
         assert (told.score >= told.needed) is found.duplicate or "0.52" not in decision
-        if found.likeness is not Likeness.IDENTICAL:
+        if found.kind is not Kind.IDENTICAL:
             assert (found.similarity, found.containment) == (values(told)["similarity"], values(told)["containment"])
         assert found.duplicate is (decision in ("are identical", "with the same numbers", "reaches 0.52"))

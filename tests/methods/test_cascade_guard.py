@@ -170,7 +170,7 @@ def test_a_part_of_the_title_on_many_pages_is_left_out() -> None:
     assert print_of(page(FERRY, SITE), title_guard) == print_of(page(FERRY, SITE)), "a title of the site alone"
     new, old = page(FERRY, f"{HEADLINE}_{SITE}"), page(BELL, f"石坝小学的铜钟_{SITE}")
     for comparison in (judged(new, old), compared(new, old, title_guard)):
-        assert (comparison.duplicate, comparison.likeness) == (False, None)
+        assert (comparison.duplicate, comparison.kind) == (False, None)
 
 
 def test_lines_and_titles_are_counted_apart() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
-from scrapy_neardup.model import Likeness
+from scrapy_neardup.model import Kind
 from scrapy_neardup.text.normalize import letters, normalize
 from tests.methods.cascade_pages import MILL, NONE, common_keys, exact_jaccard, judged, page, respelled, reworded
 
@@ -60,7 +60,7 @@ def test_an_edited_copy_under_another_title_is_found_and_a_duplicate(language: s
     for seed in range(12):
         copy = page(edit(text, 0.02, seed), title, site="mirror.example")
         found = judged(copy, original)
-        assert (found.duplicate, found.likeness) == (True, Likeness.RETITLED), (seed, found)
+        assert (found.duplicate, found.kind) == (True, Kind.RETITLED), (seed, found)
         assert judged(original, copy).duplicate, seed
         assert common_keys(copy, original), seed
     assert judged(page(text.split("\n", 1)[1], title), page(text, title)).duplicate, "without a paragraph"

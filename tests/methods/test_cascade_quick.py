@@ -39,7 +39,7 @@ def test_refused_pages_have_nothing_alike(new: Page, old: Page, parameters: Casc
         made = replace(made, sketch=packed, whole=unpacked(earlier.sketch).minwise)
     if not method.may_be_alike(made, earlier.sketch):
         found = method.compare(made, earlier.sketch, NONE)
-        assert (found.duplicate, found.likeness, found.in_form, found.identical) == (False, None, False, False)
+        assert (found.duplicate, found.kind, found.in_form, found.identical) == (False, None, False, False)
 
 
 def may_be_alike(new: Page, old: Page) -> bool:

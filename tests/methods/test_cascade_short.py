@@ -8,7 +8,7 @@ from itertools import product
 
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import POSTS, PROFILES
-from scrapy_neardup.model import Likeness
+from scrapy_neardup.model import Kind
 from tests.methods.cascade_pages import (
     COMMON_CHARACTERS,
     DEFAULTS,
@@ -104,7 +104,7 @@ def test_a_short_notice_is_a_copy_only_with_the_same_numbers() -> None:
         for notice, one, other in NUMBERED:
             found = judged(page(notice.format(one), title), page(notice.format(other), title))
             assert not found.duplicate, (notice, one, other)
-            assert found.likeness not in (Likeness.IDENTICAL, Likeness.NEAR, Likeness.RETITLED), (notice, one, other)
+            assert found.kind not in (Kind.IDENTICAL, Kind.NEAR, Kind.RETITLED), (notice, one, other)
     notice = "今天码头上停着13艘运粮船，港务处说下午装完货就开船离港，请来往的车辆绕行北门，夜间渡船照常开行。"
     assert judged(page(notice + "特此通知"), page(notice)).duplicate
 
@@ -170,7 +170,7 @@ OTHER_WORDS = "Brendel", "walnuts", "quietly", "seldom", "vicar", "Oxbridge", "u
 def no_copies(one: str, other: str) -> None:
     found = judged(page(one, "通知"), page(other, "通知"))
     assert not found.duplicate, (one, other)
-    assert found.likeness is Likeness.SAME_TITLE, (one, other)
+    assert found.kind is Kind.SAME_TITLE, (one, other)
 
 
 def test_a_notice_with_one_word_or_character_changed_is_another() -> None:

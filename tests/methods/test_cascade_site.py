@@ -15,7 +15,7 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.site import Headlines, Ruling, SiteEvidence, compare_on_site
 from scrapy_neardup.methods.cascade.sketch import MAX_LINES, Lines
-from scrapy_neardup.model import Kind, Page, SiteCounts, Verdict
+from scrapy_neardup.model import Outcome, Page, SiteCounts, Verdict
 from scrapy_neardup.state.boilerplate import Counts
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.text.normalize import letters as letters_in
@@ -82,9 +82,9 @@ def test_one_article_under_several_addresses_is_dropped_on_the_first_pages_of_a_
     article = story(1, 16)
     names = ["13.html", "13.html?utm_source=x", "13.html?print=1", *(f"13.html?session={n}" for n in range(3))]
     pages = [shown(name, article, story(20 + place, 4), told=True) for place, name in enumerate(names)]
-    assert [answer(judge, one).kind for one in pages] == [Kind.UNIQUE] + [Kind.DUPLICATE] * 5
+    assert [answer(judge, one).outcome for one in pages] == [Outcome.UNIQUE] + [Outcome.DUPLICATE] * 5
     other = shown("14.html", story(2, 16), story(30, 4), OTHER_TITLE, told=True)
-    assert answer(judge, other).kind is Kind.UNIQUE
+    assert answer(judge, other).outcome is Outcome.UNIQUE
 
 
 # Which letters are whose
@@ -184,12 +184,12 @@ def known_site(pages: int = 12) -> Detector:
     judge = detector()
     for number in range(pages):
         verdict = answer(judge, shown(f"earlier{number}", story(500 + number, 12), FORM, f"第{number}号旧闻"))
-        assert verdict.kind is Kind.UNIQUE
+        assert verdict.outcome is Outcome.UNIQUE
     return judge
 
 
 def copied(verdict: Verdict) -> str | None:
-    return verdict.match.url.rpartition("/")[2] if verdict.match and verdict.kind is Kind.DUPLICATE else None
+    return verdict.match.url.rpartition("/")[2] if verdict.match and verdict.outcome is Outcome.DUPLICATE else None
 
 
 def test_two_articles_in_one_form_are_two_from_the_sites_second_page_on() -> None:
@@ -198,15 +198,15 @@ def test_two_articles_in_one_form_are_two_from_the_sites_second_page_on() -> Non
         first, second = (
             shown(f"{n}", story(n, 5), FORM, title, told=told) for n, title in ((1, TITLE), (2, OTHER_TITLE))
         )
-        assert answer(judge, first).kind is Kind.UNIQUE, told
-        assert answer(judge, second).kind is Kind.UNIQUE, told
+        assert answer(judge, first).outcome is Outcome.UNIQUE, told
+        assert answer(judge, second).outcome is Outcome.UNIQUE, told
         assert copied(answer(judge, replace(second, url="http://river.example/3"))) == "2", told
 
 
 def test_a_text_that_came_without_html_is_judged_as_it_always_was() -> None:
     judge = detector()
     first, second = (replace(shown(f"{n}", story(n, 5), FORM), reader="", headline="") for n in (1, 2))
-    assert answer(judge, first).kind is Kind.UNIQUE
+    assert answer(judge, first).outcome is Outcome.UNIQUE
     assert copied(answer(judge, second)) == "1"
 
 
@@ -225,7 +225,7 @@ def test_of_a_gallery_pages_are_copies_only_where_the_captions_are_a_small_part_
         judge = known_site()
         text = story(7, story_lines)
         first, second = (shown(f"{number}", [*text, *story(600 + number, 2)], FORM) for number in range(2))
-        assert answer(judge, first).kind is Kind.UNIQUE, story_lines
+        assert answer(judge, first).outcome is Outcome.UNIQUE, story_lines
         assert (copied(answer(judge, second)) == "0") == copies
 
 
@@ -234,7 +234,7 @@ def test_a_print_version_is_a_copy_of_the_full_page_and_the_other_way_round() ->
         judge = known_site()
         article = story(1, 16)
         versions = {"full": shown("full", article, [*FORM, *story(2, 8)]), "print": shown("print", article, [])}
-        assert answer(judge, versions.pop(first)).kind is Kind.UNIQUE
+        assert answer(judge, versions.pop(first)).outcome is Outcome.UNIQUE
         assert copied(answer(judge, *versions.values())) == first
 
 
@@ -248,7 +248,7 @@ def test_a_repost_on_another_site_is_found_by_the_article_in_it() -> None:
     unread = replace(repost, main="", reader="prose")
     for new, expected in ((repost, "first"), (edited, "first"), (unread, None)):
         judge = detector()
-        assert answer(judge, here).kind is Kind.UNIQUE
+        assert answer(judge, here).outcome is Outcome.UNIQUE
         assert copied(answer(judge, new)) == expected
 
 
@@ -285,26 +285,26 @@ def test_one_frame_around_different_articles_makes_no_copies_of_two_sites() -> N
     judge = detector()
     first = shown("first", story(1, 20), story(9, 200), told=True)
     second = shown("second", story(2, 20), story(9, 200), OTHER_TITLE, "mirror", told=True)
-    assert answer(judge, first).kind is Kind.UNIQUE
-    assert answer(judge, second).kind is Kind.UNIQUE
+    assert answer(judge, first).outcome is Outcome.UNIQUE
+    assert answer(judge, second).outcome is Outcome.UNIQUE
     unread = (replace(one, url=f"{one.url}/text", main="", reader="") for one in (first, second))
     judge = detector()
     assert [copied(answer(judge, one)) for one in unread] == [None, "text"]
 
 
 def test_a_known_page_is_unchanged_if_only_what_stands_around_its_article_is_new() -> None:
-    for new, kind in [
-        (shown("a", story(1, 16), story(3, 10), told=True), Kind.UNCHANGED),
-        (shown("a", story(1, 16), [], told=True), Kind.UNCHANGED),
-        (shown("a", story(1, 16), story(2, 10), "新的标题在这里", told=True), Kind.UPDATED),
-        (shown("a", [*story(1, 15), "更正：渡口明天停航一天。"], story(2, 10), told=True), Kind.UPDATED),
-        (shown("a", story(1, 16), story(3, 10)), Kind.UPDATED),
-        (shown("a", story(1, 16), [*story(2, 10), *story(4, 10)], told=True), Kind.UPDATED),
-        (shown("a", story(1, 16), [*story(2, 10), *story(4, 2)], told=True), Kind.UNCHANGED),
+    for new, outcome in [
+        (shown("a", story(1, 16), story(3, 10), told=True), Outcome.UNCHANGED),
+        (shown("a", story(1, 16), [], told=True), Outcome.UNCHANGED),
+        (shown("a", story(1, 16), story(2, 10), "新的标题在这里", told=True), Outcome.UPDATED),
+        (shown("a", [*story(1, 15), "更正：渡口明天停航一天。"], story(2, 10), told=True), Outcome.UPDATED),
+        (shown("a", story(1, 16), story(3, 10)), Outcome.UPDATED),
+        (shown("a", story(1, 16), [*story(2, 10), *story(4, 10)], told=True), Outcome.UPDATED),
+        (shown("a", story(1, 16), [*story(2, 10), *story(4, 2)], told=True), Outcome.UNCHANGED),
     ]:
         judge = detector()
         answer(judge, shown("a", story(1, 16), story(2, 10), told=True))
-        assert answer(judge, new).kind is kind
+        assert answer(judge, new).outcome is outcome
 
 
 @pytest.mark.parametrize(("common", "copies"), [(False, True), (True, False)])

@@ -10,7 +10,7 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.methods.cascade.parameters import METHOD, PROFILES
-from scrapy_neardup.model import Kind, Page
+from scrapy_neardup.model import Outcome, Page
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_store
 
@@ -28,10 +28,10 @@ DESCRIPTION = (
 )
 
 
-def judged(settings: dict[str, object], pages: list[Page]) -> list[Kind]:
+def judged(settings: dict[str, object], pages: list[Page]) -> list[Outcome]:
     store = open_store("memory:", {})
     detector = Detector(Config.from_settings(settings).make_method(), store, who="test")
-    kinds = [detector.judge_now(page, sealed=True).kind for page in pages]
+    kinds = [detector.judge_now(page, sealed=True).outcome for page in pages]
     close_store(store)
     return kinds
 
@@ -60,10 +60,10 @@ def test_products_of_one_family_are_kept_and_the_same_product_is_not() -> None:
     again = product(3, "Bench Heron", family[0].text + "\nNow in stock again.")
     cases: list[dict[str, object]] = [{}, {**CATALOGUE}]
     for settings in cases:
-        assert judged(settings, [*family, again]) == [Kind.UNIQUE, Kind.UNIQUE, Kind.DUPLICATE]
+        assert judged(settings, [*family, again]) == [Outcome.UNIQUE, Outcome.UNIQUE, Outcome.DUPLICATE]
     unnamed = replace(family[0], text=family[0].text.replace("Heron", "bench"))
-    assert judged({}, [unnamed, family[1]]) == [Kind.UNIQUE, Kind.DUPLICATE]
-    assert judged(dict(CATALOGUE), [unnamed, family[1]]) == [Kind.UNIQUE, Kind.UNIQUE]
+    assert judged({}, [unnamed, family[1]]) == [Outcome.UNIQUE, Outcome.DUPLICATE]
+    assert judged(dict(CATALOGUE), [unnamed, family[1]]) == [Outcome.UNIQUE, Outcome.UNIQUE]
 
 
 PLACES = [
@@ -96,12 +96,12 @@ def test_a_shop_is_told_by_what_its_pages_are_and_its_products_are_kept_from_the
     pages = [page for place in PLACES for page in family(place)]
     kinds = judged({}, pages)
     early, late = kinds[: len(pages) // 2], kinds[-12:]
-    assert early.count(Kind.DUPLICATE) > 20
-    assert late == [Kind.UNIQUE] * 12
+    assert early.count(Outcome.DUPLICATE) > 20
+    assert late == [Outcome.UNIQUE] * 12
     again = [Page(f"{page.url}?from=list", page.title, text=page.text, site=page.site) for page in pages[-12:]]
-    assert judged({}, [*pages, *again])[-12:] == [Kind.DUPLICATE] * 12
+    assert judged({}, [*pages, *again])[-12:] == [Outcome.DUPLICATE] * 12
     never = judged({"NEARDUP_PARAMETERS": {"catalogue": 1.0}}, pages)
-    assert never[-12:].count(Kind.DUPLICATE) >= 10
+    assert never[-12:].count(Outcome.DUPLICATE) >= 10
 
 
 def test_what_is_known_of_a_shop_is_said_of_no_other_site() -> None:
@@ -109,11 +109,11 @@ def test_what_is_known_of_a_shop_is_said_of_no_other_site() -> None:
     for _ in range(64):
         store.note_form("shop.example", in_form=True)
     detector = Detector(make_method(METHOD, {}), store, who="test")
-    for site, kind in (("shop.example", Kind.UNIQUE), ("paper.example", Kind.DUPLICATE)):
+    for site, outcome in (("shop.example", Outcome.UNIQUE), ("paper.example", Outcome.DUPLICATE)):
         heron, egret = (
             product(number, f"Bench {name}", f"{site}: {DESCRIPTION.format(name=name)}", site)
             for number, name in enumerate(("Heron", "Egret"))
         )
         detector.judge_now(heron, sealed=True)
-        assert detector.judge_now(egret, sealed=True).kind is kind
+        assert detector.judge_now(egret, sealed=True).outcome is outcome
     close_store(store)

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from scrapy_neardup.page.blocks import Block, find_blocks
+from scrapy_neardup.page.blocks import Block, find_sections
 from scrapy_neardup.page.html import parse_page
 from scrapy_neardup.text.quotes import QuoteMarkup as Q
 
 
 def visible_blocks(html: str) -> list[Block]:
-    return find_blocks(parse_page(html))
+    return find_sections(parse_page(html))[0]
 
 
 def lines(html: str) -> list[str]:
@@ -127,7 +127,7 @@ def test_the_elements_around_a_line_are_its_context(steps: list[tuple[tuple[str,
             open_.pop()
             kinds.pop()
             line()
-    assert find_blocks(root) == expected
+    assert find_sections(root)[0] == expected
 
 
 def test_hidden_text_is_ignored_and_the_text_after_it_is_kept() -> None:

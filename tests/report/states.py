@@ -58,9 +58,9 @@ class State:
         self.store.add(Record(id, url, of or id, similarity), evidence, seen=seen or id // SECOND)
         return id
 
-    def copy(self, url: str, of: int, likeness: str = "near", similarity: float = 0.8, **evidence: Any) -> int:
+    def copy(self, url: str, of: int, kind: str = "near", similarity: float = 0.8, **evidence: Any) -> int:
         """Put in a copy with evidence."""
-        return self.add(url, of, similarity, Evidence(likeness, 0, similarity, **evidence))
+        return self.add(url, of, similarity, Evidence(kind, 0, similarity, **evidence))
 
 
 def large() -> PageStore:

@@ -45,15 +45,15 @@ def state_of(kinds: dict[str, int]) -> State:
     """A state with so many pairs of each kind; of those in capitals the page passed."""
     state = State()
     first = state.add("https://old.example/")
-    for likeness, many in kinds.items():
+    for kind, many in kinds.items():
         for number in range(many):
-            url, similarity = f"https://site{number}.example/{likeness}", 0.9 - number / 100
-            if likeness.isupper():
-                state.add(url, evidence=Evidence(likeness.lower(), first, similarity))
-            elif likeness == "unknown":
+            url, similarity = f"https://site{number}.example/{kind}", 0.9 - number / 100
+            if kind.isupper():
+                state.add(url, evidence=Evidence(kind.lower(), first, similarity))
+            elif kind == "unknown":
                 state.add(url, first, similarity)
             else:
-                state.copy(url, first, likeness, similarity)
+                state.copy(url, first, kind, similarity)
     return state
 
 

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -91,6 +93,12 @@ class Server:
             self.process.wait()
             self.process = None
             self.socket.unlink(missing_ok=True)
+
+    def pause(self, seconds: float) -> None:
+        """Let it answer nothing for a while."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+        threading.Timer(seconds, self.process.send_signal, [signal.SIGCONT]).start()
 
     def copy(self, state: str, to: str, on: Server | None = None) -> None:
         """All that is kept of a state, as another one that nobody is at work on; on another server, if one is named."""

@@ -6,7 +6,6 @@ import asyncio
 import gc
 import json
 import random
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -581,7 +580,7 @@ def test_a_port_and_tls_with_a_certificate(tmp_path: Path) -> None:
             store = open_store(url, RECIPE)
             assert isinstance(store, RedisStore)
             assert store.location == url.partition("&")[0]
-            assert asyncio.run(pages_of(store.location, server.process)) == store.pages
+            assert asyncio.run(pages_of(store.location, server)) == store.pages
             gc.collect()  # an open transport would say so
             put(store, f"{URL}?{url}")
             close_store(store)
@@ -590,7 +589,7 @@ def test_a_port_and_tls_with_a_certificate(tmp_path: Path) -> None:
             open_store(trusted.partition("&")[0], RECIPE)
 
 
-async def pages_of(location: str, server: Any = None) -> int:
+async def pages_of(location: str, server: Server | None = None) -> int:
     """The number of pages. A ``server`` is busy when its connection is closed."""
     connection = Link(location)
     link, program = AsyncLink(connection), connection.program()
@@ -599,7 +598,6 @@ async def pages_of(location: str, server: Any = None) -> int:
         return int((await link.run(program))[1] or 0)
     finally:
         if server:
-            server.send_signal(signal.SIGSTOP)
-            threading.Timer(0.3, server.send_signal, [signal.SIGCONT]).start()
+            server.pause(0.3)
         await link.close()
         connection.close()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.tally import KEY, check_bytes
-from scrapy_neardup.model import Likeness, Match, Page
+from scrapy_neardup.model import Kind, Match, Page
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
@@ -41,7 +41,7 @@ text = st.text(st.characters(), max_size=50) | st.text(st.characters(codec="gbk"
 @given(
     st.builds(
         Evidence,
-        likeness=text,
+        kind=text,
         like=st.integers(0, 2**64 - 1),
         similarity=st.floats(0, 1),
         containment=st.floats(0, 1),
@@ -72,19 +72,19 @@ PAGE = Page("http://b.example/", "渡口开航", text="渡口今天早上开航�
 
 
 def test_what_is_kept_of_a_page() -> None:
-    for likeness, match, copy, keep, expected in [
-        (Likeness.NEAR, MATCH, True, Keep.NOTHING, None),
+    for kind, match, copy, keep, expected in [
+        (Kind.NEAR, MATCH, True, Keep.NOTHING, None),
         (None, None, False, Keep.NOTHING, None),
         (None, None, False, Keep.EVIDENCE, Evidence(letters=18, title="渡口开航")),
         (None, MATCH, False, Keep.EVIDENCE, Evidence(letters=18, title="渡口开航")),
-        (Likeness.NEAR, MATCH, True, Keep.EVIDENCE, Evidence("near", 0, 0.8765, 0.91, 18, "渡口开航", SHARED)),
-        (Likeness.EXCERPT, MATCH, False, Keep.EVIDENCE, Evidence("excerpt", 12, 0.8765, 0.91, 18, "渡口开航", SHARED)),
+        (Kind.NEAR, MATCH, True, Keep.EVIDENCE, Evidence("near", 0, 0.8765, 0.91, 18, "渡口开航", SHARED)),
+        (Kind.EXCERPT, MATCH, False, Keep.EVIDENCE, Evidence("excerpt", 12, 0.8765, 0.91, 18, "渡口开航", SHARED)),
         (None, None, False, Keep.TEXTS, Evidence(letters=18, title="渡口开航", text=PAGE.text)),
-        (Likeness.NEAR, MATCH, True, Keep.TEXTS, Evidence("near", 0, 0.8765, 0.91, 18, "渡口开航", SHARED, PAGE.text)),
+        (Kind.NEAR, MATCH, True, Keep.TEXTS, Evidence("near", 0, 0.8765, 0.91, 18, "渡口开航", SHARED, PAGE.text)),
     ]:
-        assert evidence(PAGE, likeness, match, copy=copy, keep=keep) == expected
+        assert evidence(PAGE, kind, match, copy=copy, keep=keep) == expected
     match = Match(12, "http://a.example/", 0.0, 1.0, 1.0, ("长" * 1000,))
-    told = evidence(Page("u", title="题" * 1000, text="x"), Likeness.NEAR, match, copy=True, keep=Keep.EVIDENCE)
+    told = evidence(Page("u", title="题" * 1000, text="x"), Kind.NEAR, match, copy=True, keep=Keep.EVIDENCE)
     assert told is not None
     assert (len(told.title), [len(one) for one in told.shared]) == (200, [300])
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from scrapy_neardup.workers import pool as pool_module
 from scrapy_neardup.workers.pool import WorkerPool, available_cores, default_size, free_memory, read_ahead
 from scrapy_neardup.workers.worker import ReadingOptions
 from tests.page.pages import ARTICLE, HOSTILE, NONE, PROSE
+from tests.processes import wait_until
 from tests.workers.users import READING, URL, opened, raw, reading
 
 slow = pytest.mark.slow  # processes of their own
@@ -58,13 +59,6 @@ def page_of(pool: WorkerPool, html: str) -> Page:
     page = pool.read(raw(html))
     assert isinstance(page, Page), page
     return page
-
-
-def wait_until(is_so: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def is_gone(process: int) -> bool:

@@ -20,7 +20,7 @@ from scrapy_neardup.methods.cascade.sketch import (
     pack_sketch,
     sketch_form,
 )
-from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Likeness, Page, SiteCounts
+from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Kind, Page, SiteCounts
 from scrapy_neardup.text.marking import shared_sentences
 from scrapy_neardup.text.normalize import normalize
 from scrapy_neardup.text.tokens import core_words
@@ -122,14 +122,14 @@ class Cascade(Method):
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         pair = self.judge(new, old, common)
         duplicate, identical = pair.decision().duplicate, False
-        similarity, containment, likeness = 1.0, 1.0, Likeness.IDENTICAL if duplicate else None
+        similarity, containment, kind = 1.0, 1.0, Kind.IDENTICAL if duplicate else None
         if pair.same_article:
             identical = pair.new.title == pair.earlier.title and not pair.has_grown()
         else:
             similarity, containment = pair.features.similarity, pair.features.containment
-            likeness = pair.likeness(duplicate=duplicate)
+            kind = pair.kind(duplicate=duplicate)
         return Comparison(
-            *(similarity, containment, duplicate, duplicate and pair.is_certain, identical, likeness),
+            *(similarity, containment, duplicate, duplicate and pair.is_certain, identical, kind),
             *(pair.same_site, pair.in_form),
         )
 

@@ -10,7 +10,7 @@ from scrapy_neardup.methods.cascade.features import Features, compare, overlap
 from scrapy_neardup.methods.cascade.parameters import FIXED, CascadeParameters
 from scrapy_neardup.methods.cascade.site import Ruling, SiteEvidence, compare_on_site
 from scrapy_neardup.methods.cascade.sketch import HEAD, NUMBER, Sketch
-from scrapy_neardup.model import Fingerprint, Likeness
+from scrapy_neardup.model import Fingerprint, Kind
 
 
 class Decision(NamedTuple):
@@ -121,19 +121,19 @@ class PairJudge:
             return next(filter(None, (check(self) for check in CHECKS)), found)
         return _is_within(self) or found
 
-    def likeness(self, *, duplicate: bool) -> Likeness | None:
+    def kind(self, *, duplicate: bool) -> Kind | None:
         """Return the kind of copy, or how two pages that are no copies are alike."""
         features, p, new, earlier = self.features, self.parameters, self.new, self.earlier
         if duplicate:
-            return Likeness.RETITLED if features.title < p.retitled else Likeness.NEAR
+            return Kind.RETITLED if features.title < p.retitled else Kind.NEAR
         # From HTML a short page has more or less text around it, so of two notices neither is an excerpt.
         may_be_excerpt = features.smaller >= p.short or new.lines is None or earlier.lines is None
         is_in_range = FIXED.for_containment <= features.similarity < p.least
         if features.containment >= p.excerpt and is_in_range and may_be_excerpt:
-            return Likeness.EXCERPT
+            return Kind.EXCERPT
         # One title may also have the name of the site.
         same_words = new.words <= earlier.words or new.words >= earlier.words
-        return Likeness.SAME_TITLE if new.title == earlier.title > 0 and same_words else None
+        return Kind.SAME_TITLE if new.title == earlier.title > 0 and same_words else None
 
     def is_minor_update(self) -> bool:
         """Whether the new page changes only a few letters of the earlier one, the delivered version of the same URL.

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from scrapy_neardup.hashing.keys import key_of
 from scrapy_neardup.methods.base import Method
-from scrapy_neardup.model import Comparison, Fingerprint, Likeness, Page
+from scrapy_neardup.model import Comparison, Fingerprint, Kind, Page
 from scrapy_neardup.text.lexicon import read_stop_words
 from scrapy_neardup.text.marking import longest_sentences, shared_sentences
 from scrapy_neardup.text.normalize import letters, normalize
@@ -88,12 +88,12 @@ class PublishedMethod(Method):
         body, title, _ = _HEAD.unpack_from(new.sketch)
         old_body, old_title, _ = _HEAD.unpack_from(old)
         if body == old_body:
-            return Comparison(1.0, 1.0, True, True, title == old_title, Likeness.IDENTICAL)
+            return Comparison(1.0, 1.0, True, True, title == old_title, Kind.IDENTICAL)
         ours, theirs = signature_of(new.sketch), signature_of(old)
         found = self.agreement(new, ours, theirs, common) if ours and theirs else Agreement(0.0, duplicate=False)
         containment = found.similarity if found.containment is None else found.containment
-        likeness = (Likeness.NEAR if title == old_title else Likeness.RETITLED) if found.duplicate else None
-        return Comparison(found.similarity, containment, found.duplicate, found.duplicate, False, likeness)
+        kind = (Kind.NEAR if title == old_title else Kind.RETITLED) if found.duplicate else None
+        return Comparison(found.similarity, containment, found.duplicate, found.duplicate, False, kind)
 
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
         known = struct.unpack_from(f">{_HEAD.unpack_from(old)[2]}I", old, _HEAD.size)
