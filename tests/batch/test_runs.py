@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ from scrapy_neardup.model import Outcome, Verdict
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.record import Keep
 from tests.batch import OPTIONS, InlineRunner, Killed, judge_in_order, make_run, verdicts_of, write_records
-from tests.batch.test_equality import drawn
+from tests.batch.test_equality import drawn, one_footer
 from tests.build import article_text
 from tests.processes import wait_until
 
@@ -57,22 +56,31 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, name: str) -> None:
     InlineRunner(whole, ends=1).run()  # a complete run does nothing more
 
 
-def test_a_part_that_was_to_be_judged_again_is_after_a_kill(
-    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All keys of its pages are unforeseen, and earlier parts know them; the run is killed after each write."""
-    monkeypatch.setattr(pages, "METHODS", {})  # so the state makes the fingerprints
-    write, run = ArchivePart.write, make_run(tmp_path / "run", [name], 20)
+def test_a_run_that_is_killed_once_a_part_is_written_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part is written again if its pages asked something unforeseen, perhaps by the next command only."""
+    name, written, write = write_records(tmp_path / "pages.jsonl", one_footer()), list[int](), ArchivePart.write
+    ends = 0
 
-    def write_last(*arguments: Any) -> None:
-        write(*arguments)
-        raise Killed
+    def write_and_end(part: ArchivePart, *tables: Any) -> None:
+        write(part, *tables)
+        written.append(part.number)
+        if len(written) == ends:
+            raise Killed
 
-    monkeypatch.setattr(ArchivePart, "write", write_last)
-    while not run.is_complete:
-        with suppress(Killed):
-            InlineRunner(run).run()
-    assert verdicts_of(run) == judge_in_order([name])
+    monkeypatch.setattr(ArchivePart, "write", write_and_end)
+    whole = make_run(tmp_path / "whole", [name], 7)
+    InlineRunner(whole).run()
+    twice = [at for at in range(1, len(written)) if written[at - 1] == written[at]]
+    assert twice
+    for ends in (*twice, len(written)):
+        folder = tmp_path / str(ends)
+        written.clear()
+        with pytest.raises(Killed):
+            InlineRunner(make_run(folder, [name], 7)).run()
+        run = make_run(folder, [name], 7)
+        InlineRunner(run).run()
+        assert [one.given() for one in run.parts] == [one.given() for one in whole.parts]
+        assert verdicts_of(run) == judge_in_order([name])
 
 
 def test_a_batch_in_a_file_is_bounded_in_bytes(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
