@@ -1,7 +1,7 @@
 """Complete a run: on this machine, or on Spark with the same results byte for byte.
 
-The rows of a part hold the digest of its answers. So a run may hold any mixture of old and new files, and a killed run
-goes on where it was.
+The rows of a part hold the digest of the answers that it got. So a run may hold any mixture of old and new files, and a
+killed run goes on where it was.
 """
 
 from __future__ import annotations
