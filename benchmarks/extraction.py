@@ -42,8 +42,8 @@ def works(html: str, known: Deduplicator) -> dict[str, Callable[[], object]]:
     """What is measured on a page; what one part needs of another is made beforehand."""
     known.check(url=URL, html=html)
     tree, article = parse(html), parse(html)
-    found = find_sections(article)
-    blocks, main = found[0], main_text(article, *found)  # leaves the article alone in its tree
+    blocks, sections = find_sections(article)
+    main = main_text(article, blocks, sections)  # leaves the article alone in its tree
     return {
         "trafilatura as it comes": lambda: trafilatura.extract(html, url=URL),
         "ours, the whole": lambda: extract(html, URL, max_html=LONGEST),

@@ -1,7 +1,7 @@
 """Complete a run: on this machine, or on Spark with the same results byte for byte.
 
-The rows of a part hold the digest of its answers. So a run may hold any mixture of old and new files, and a killed run
-goes on where it was.
+The rows of a part hold the digest of the answers that it got. So a run may hold any mixture of old and new files, and a
+killed run goes on where it was.
 """
 
 from __future__ import annotations
@@ -158,10 +158,15 @@ def _end_with(judge: Any) -> None:
 
 def judge_after(options: BatchOptions, part: ArchivePart, earlier: Sequence[ArchivePart]) -> None:
     """Judge a part; all earlier ones are judged."""
-    common, pages = options.make_method().common, PartPages(options, part)
-    asked = pages.asked
-    given = _answers(asked, earlier, common)
-    given = pa.concat_tables([given, _answers(pages.asked_of_forms(given), earlier, common)])
+    common, pages = options.make_method().common, None
+    if part.rows.exists():  # a killed run judged it, but perhaps without answers to all that its pages asked
+        asked = part.asked()
+        given = _answers(asked, earlier, common)
+    else:
+        pages = PartPages(options, part)
+        asked = pages.asked
+        given = _answers(asked, earlier, common)
+        given = pa.concat_tables([given, _answers(pages.asked_of_forms(given), earlier, common)])
     while judge_if_new(options, part, given, earlier, pages):
         before, asked = asked, part.asked()
         others = {topic: hashes[~is_among(hashes, before[topic])] for topic, hashes in asked.items()}

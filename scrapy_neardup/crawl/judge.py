@@ -124,12 +124,16 @@ class Judge:
         return url
 
     async def _judge_once(self, visit: Visit, url: str, make: Make) -> JudgedPage:
-        """The page that items of a visit share: judged for the first of them, and again if it was lost."""
+        """The page that items of a visit share: judged for the first of them, and again if it was lost.
+
+        If an item has failed, the page does not count for later items either: all of them come again.
+        """
         async with visit.locks[url]:
             page = visit.pages.get(url)
             if page is None or page.is_lost:
+                is_failed = page is not None and page.is_failed
                 visit.pages[url] = page = await self._judge(url, make)
-                page.visit = visit
+                page.visit, page.is_failed = visit, is_failed
             return page
 
     async def _judge(self, url: str, make: Make) -> JudgedPage:
@@ -279,7 +283,7 @@ class AsyncPageReader:
     async def read_slowly(self, draft: UnreadPage, reading: PendingAnswer | None) -> Page:
         """The page of a draft that takes long. Raises ExtractionError."""
         answer: Answer = None
-        if reading is not None and not reading.done():
+        if reading is not None:  # it may have ended meanwhile
             await asyncio.wrap_future(reading)
             answer = self._take(draft.content, reading)
         if answer is None and self._risky_pool is not None:
@@ -320,7 +324,7 @@ class AsyncPageReader:
                 "NEARDUP_EXTRACTOR, move it to a module that they can import.",
                 str(answer).rstrip("."),
             )
-        return self.time(partial(self._source.read_quickly, content))
+        return self.time(partial(self._source.read_content, content, only_quick=True))
 
 
 def make_page_reader(source: PageSource, config: Config, notes: Notes) -> AsyncPageReader:

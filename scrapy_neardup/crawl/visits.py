@@ -37,7 +37,7 @@ _PAUSE = 0.01
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Awaited:
-    """A page waits for this until it is sealed: a file of a feed, or all items of its response.
+    """What must end before a page is sealed: a file of a feed, or all items of a response.
 
     ``is_lost``: an item of it is lost, so its pages do not count.
     """
@@ -49,14 +49,14 @@ class Awaited:
 
 @dataclass(eq=False, slots=True)
 class Visit(Awaited):
-    """One response, or none, and its items. A page that they share is not sealed before all of them have ended.
+    """One response and its items; items of ``start()`` have none. A page that they share is sealed when all have ended.
 
     Otherwise the first item would seal the page, and a kill would lose the others for good.
 
     ``opted_out``: by the request. ``pages``: those that items share, by URL; ``locks``: one for each, while it is
     judged. ``urls``: of items; all are known before the first item without one is judged, unless there are very many.
     ``unnamed``: items so far with content and without URL. ``is_complete``: the callback yields no more items.
-    ``is_lost``: it failed, so there might have been more, or an earlier pipeline lost one. ``on_done`` is called when
+    ``is_lost``: the callback failed, or an earlier pipeline lost an item. ``on_done`` is called when
     all items have ended.
     """
 
@@ -125,7 +125,7 @@ class JudgedPage:
 
 
 def visit_of(response: Response) -> Visit:
-    """The visit of a response, which is kept without Scrapy."""
+    """The visit of a response. It holds no object of Scrapy, so the response can go."""
     content_type = response.headers.get("Content-Type")
     aliases: frozenset[str] = frozenset()
     opted_out = False
@@ -221,7 +221,7 @@ class NearDupSpiderMiddleware:
             return cls(crawler, read_setting(crawler.settings, "NEARDUP_FIELDS"))
 
     async def process_start(self, start: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Items of ``start()`` have no response. The next ones wait while too many pages wait for the judge."""
+        """Pass items and requests of ``start()`` on, one by one while too many items wait for their verdict."""
         async for one in start:
             yield one
             if not isinstance(one, Request):
@@ -229,7 +229,7 @@ class NearDupSpiderMiddleware:
             await _wait_for_room(self._crawler)
 
     async def process_spider_output(self, response: Any, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Announce every item. Items of an errback have no response.
+        """Announce every item, but not those of an errback: they have no response.
 
         The first item waits for a second one or the end, because several items may be a listing. An item without URL
         gets the response's URL only if no other item has it. So it waits, with the items behind it, until another one
@@ -269,7 +269,7 @@ class NearDupSpiderMiddleware:
             del failure  # the error leads to this frame: the response would stay until the next garbage collection
 
     def _needs_url(self, item: Any, visit: Visit) -> bool:
-        """Whether the item may take the URL of its response. An item's own URL is added to its visit."""
+        """Note the URL of an item in its visit; return whether it has none, so it may take that of the response."""
         try:
             fields = fields_of(item)
         except Exception:  # the judge reports it
@@ -291,7 +291,8 @@ class ResponsePipeline:
         return cls(crawler)
 
     def process_item(self, item: Any) -> Any:
-        """Make the ticket; the item passes unchanged. If a project has switched the middleware off, it has no visit."""
+        """Make the ticket; the item passes unchanged. Without the middleware, which a project can switch off, each item
+        gets a visit of its own."""
         middleware = self._crawler.get_spider_middleware(NearDupSpiderMiddleware)
         (Tickets() if middleware is None else middleware.tickets).issue(item)
         return item
@@ -301,7 +302,7 @@ class ResponsePipeline:
 #
 # Scrapy counts the bytes of responses until their items are through, and sends no further requests above
 # SCRAPER_SLOT_MAX_ACTIVE_SIZE. It does not count the content of items and items of ``start()``, so this adds both to
-# Scrapy's count. ``start()`` also waits with requests. Otherwise Scrapy would take all of them into its scheduler. An
+# Scrapy's count. Requests of ``start()`` wait, too. Otherwise Scrapy would take all of them into its scheduler. An
 # item in another pipeline is not counted, because that pipeline may wait for further items.
 
 

@@ -1,4 +1,4 @@
-"""The rules that judge a page, in their order (see ``RULES``), and the outcomes of a page.
+"""The rules that judge a page, and what becomes of it: ``RULES`` at the end lists the rules in their order.
 
 A rule returns None if it does not apply; its docstring states when it applies. Otherwise it returns ``Ruled`` with the
 verdict, or ``Blocked`` if the verdict depends on a page in flight. A ruling changes nothing by itself. Its reservation
@@ -42,10 +42,10 @@ def judge_uncompared(context: Context) -> Ruling | None:
 def _judge_by_source(context: Context, reason: AnyReason) -> Ruling:
     """Judge a page by its URL and source, without a comparison.
 
-    * A page without enough text is unchanged if its URL had the same source; else it passes as unjudged.
-    * An item of a listing with little text: the same, but within one crawl all pass. Two equal items of one URL may
-      mean different things.
-    * An item of a listing with enough text: the same, but with another source than before it is updated.
+    A page is unchanged if its URL had the same source; else it passes as unjudged. Two differences for a listing:
+
+    * An item with enough text is updated if its URL had another source.
+    * Items with little text all pass within one crawl: two equal ones of one URL may mean different things.
     """
     page, known = context.page, context.known
     verdict = context.verdict(Outcome.UNJUDGED, reason=reason)
@@ -62,28 +62,28 @@ def _judge_by_source(context: Context, reason: AnyReason) -> Ruling:
     if known is not None and not known.is_unjudged:
         return Ruled(verdict)  # an article was here; perhaps only its text failed to load, so the record stays
     if known is not None and is_same_mark(known.sketch, source):
-        was_filed_in_this_crawl = known.id > context.crawl.generation  # both are nanoseconds since 1970
+        was_filed_in_this_crawl = known.id > context.crawl.generation  # an id is a time
         return Ruled(verdict) if all_pass and was_filed_in_this_crawl else _hold_back(context)
     id = context.store.new_id()
     if has_text:
         verdict = replace(verdict, id=id)
         if known is not None:
             verdict = replace(verdict, outcome=Outcome.UPDATED, reason="")
-    record = Record(id, page.url, id, 0.0, sketch=source, body=page.body)
+    record = Record(id, page.url, id, 0.0, sketch=source, body=page.body)  # similarity 0 marks what was not compared
     return reserve(context, verdict, record, Fingerprint((), source))
 
 
 def _hold_back(context: Context, outcome: Outcome = Outcome.UNCHANGED, comparison: Comparison = SAME_SOURCE) -> Ruled:
-    """Rule that a page came again at its URL, and keep its record; an unchanged page gives it the digest of its bytes.
+    """Rule that a page came again at its URL, and keep its record. If it is unchanged, the record gets its new bytes.
 
     ``comparison``: with the known page. The page that represents its group counts as seen.
     """
     known = context.known
     assert known is not None
-    original = representative_of(context.store, known) or known
-    match = context.match(SimilarPage(comparison, original, known))
+    representative = representative_of(context.store, known) or known
+    match = context.match(SimilarPage(comparison, representative, known))
     renewed = replace(known, body=context.page.body or known.body) if outcome is Outcome.UNCHANGED else known
-    copied_from = representative_and_original(context.store, original)
+    copied_from = representative_and_original(context.store, representative)
     return keep_record(context, context.verdict(outcome, known.id, match), copied_from, renewed)
 
 
@@ -91,9 +91,9 @@ def _hold_back(context: Context, outcome: Outcome = Outcome.UNCHANGED, compariso
 
 
 def judge_bytes(context: Context) -> Ruled | None:
-    """The URL has the very same bytes as before, so reading the page would show that it is unchanged.
+    """The caller found the very same bytes at the URL as before, so reading the page would show that it is unchanged.
 
-    Only this rule answers for a page that was not read. An unjudged page is read if a person judged it since.
+    This is the only rule for a page that was not read. An unjudged page is read if there is a manual verdict on it.
     """
     known = context.known
     if known is None or context.same_url_in_flight is not None:
@@ -220,12 +220,13 @@ def reserve(
 ) -> Ruled:
     """Let a page pass that is new to the state, or a new version of a known page.
 
-    If it gave up other pages in flight and would be unique, it is unjudged (``in_flight``).
+    If it stopped waiting for other pages in flight and would be unique, it is unjudged (``in_flight``).
     ``kind``, ``match``: for the evidence. ``copied_from``: the pages that it copies.
     """
     known, page, policy = context.known, context.page, context.policy
     if (delivered := context.delivered) is not None:
-        # Better pages lose this mark as originals. As old as their group, they do not become copies of its first page.
+        # A page that led a group, and is an original now, stays as old as the group. Else it could become a copy of the
+        # group's first page.
         since = delivered.original if delivered.has_led and record.is_original else delivered.age
         record = replace(record, since=since)
     evidence = make_evidence(page, kind, match, copy=record.original != record.id, keep=policy.keep)
@@ -285,12 +286,13 @@ def judge_as_copy(context: Context, nearest: SimilarPage, outcome: Outcome, *, b
     if leads and (leader := context.first(context.in_flight.under(group))) is not None:
         return Blocked(leader)  # two pages in flight must not lead one group
     match, kind = context.match(nearest), nearest.comparison.kind
-    verdict = context.verdict(Outcome.DUPLICATE, match=match, kind=kind, by_hand=by_hand)
+    verdict = context.verdict(Outcome.DUPLICATE, match=match, kind=kind, by_hand=by_hand)  # unless it leads, see below
     passes = leads or context.policy.passes(verdict)
     pages = (*representative_and_original(store, nearest.leader), nearest.compared)
     copied_from = tuple({one.id: one for one in pages}.values())
     mark = 0 if passes or by_hand or not page.text else drop_marks(context, kind)[0]
-    # The record of a delivered page stays: its text may come back, and other pages may be copies of it.
+    # The record of a delivered page stays: its text may come back, and other pages may be copies of it. So does that of
+    # a page that was already in the group.
     if known is not None and not passes and (known.is_delivered or known.original == group):
         verdict = replace(verdict, id=known.id)
         renewed = replace(known, dropped=mark) if mark and not known.is_delivered else known
@@ -299,6 +301,7 @@ def judge_as_copy(context: Context, nearest: SimilarPage, outcome: Outcome, *, b
     filed = context.filed_fingerprint(in_form=not by_hand and context.search_result.in_form)
     differs = match.similarity < context.method.variant_below
     is_variant = differs and (by_hand or nearest.compared.is_original)
+    # Under its group a page is found that leads it.
     keys = (*filed.keys, group) if leads else filed.keys if is_variant else ()
     record = Record(
         store.new_id(),
@@ -352,16 +355,16 @@ def judge_returned_copy(context: Context) -> Ruled | None:
     every = None, *Kind
     marks = zip(every, drop_marks(context, *every), strict=True)
     kinds = [kind for kind, mark in marks if mark == known.dropped]
-    original = representative_of(store, known, except_url=context.page.url) if kinds else None
-    if original is None or not original.sketch:
+    leader = representative_of(store, known, except_url=context.page.url) if kinds else None
+    if leader is None or not leader.sketch:
         return None
-    comparison = context.method.compare(context.fingerprint, original.sketch, frozenset())
+    comparison = context.method.compare(context.fingerprint, leader.sketch, frozenset())
     comparison = replace(comparison, similarity=known.similarity, kind=kinds[0])
-    match = context.match(SimilarPage(comparison, original, original))
+    match = context.match(SimilarPage(comparison, leader, leader))
     verdict = context.verdict(Outcome.DUPLICATE, known.id, match, kind=kinds[0])
     if context.policy.passes(verdict):
         return None  # it is delivered under its present verdict
-    return keep_record(context, verdict, representative_and_original(store, original), known)
+    return keep_record(context, verdict, representative_and_original(store, leader), known)
 
 
 #: The first rule that answers decides; if none does, ``pass_as_original``.

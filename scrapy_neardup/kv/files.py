@@ -3,9 +3,9 @@
 The tally (number of writes, number of pages, sum over the rows that cannot be rebuilt from others) is stored in the
 database, and again in a small file beside it, the witness. If they disagree, the database was restored, cut or swapped.
 
-Both openings begin alike: the witness is read, then the database at one moment, and no file changes. After ``look`` it
-stays so. ``hold`` takes the lock, and once everything that can refuse the state was read, ``accept`` opens it for
-writing.
+A state is opened for reading (``look``) or for writing. For writing ``hold`` takes the lock, the caller reads all that
+can refuse the state, and ``accept`` begins to write. Until then the state stays as it was. Both ways read the witness
+first, then a snapshot of the database.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Moving(Exception):
 class FileEngine(Engine):
     """A database in its own files, with a tally of its rows inside, and a witness file beside it.
 
-    One process at a time has the lock and writes. Others ``look``. Until ``accept`` no file changes for good.
+    One process at a time has the lock and writes. Others ``look``.
     """
 
     tally: RowTally
@@ -94,7 +94,7 @@ class FileEngine(Engine):
 
     @abstractmethod
     def open(self, digest: str, *, is_held: bool) -> None:
-        """Open the database at one moment, and change nothing. ``digest``: of the closed files, as the witness has it.
+        """Open a snapshot of the database, and change nothing. ``digest``: of the closed files, as the witness has it.
 
         ``is_held``: another holder may go on writing.
 
@@ -103,14 +103,14 @@ class FileEngine(Engine):
 
     @abstractmethod
     def reopen(self) -> None:
-        """Open the database for writing, in its place."""
+        """Open the database itself for writing, no snapshot."""
 
     @abstractmethod
     def write_rows(self, changes: Changes, *, sync: bool) -> None:
         """Apply all changes or none. ``sync``: they and all earlier ones survive a power cut."""
 
     def settle(self) -> None:
-        """The state is marked open: make sure that its largest file says so too."""
+        """Make sure that the database says in its main file, too, that it is open."""
 
     @abstractmethod
     def close_files(self) -> None:
@@ -150,7 +150,7 @@ class FileEngine(Engine):
         return is_held(self.lock_of(self.location))
 
     def hold(self) -> None:
-        """Take the lock and open the state. It writes nothing to an existing state; a new one gets an empty witness.
+        """Take the lock and open the state, which stays as it is. A new one is made, with an empty witness.
 
         ``must_verify`` says whether all rows have to be read and compared with the tally. Raises StoreLocked,
         StoreDamaged, StoreError.
@@ -181,7 +181,7 @@ class FileEngine(Engine):
     def accept(self) -> None:
         self.reopen()
         if self._witness is None:
-            with suppress(StoreError):
+            with suppress(StoreError):  # a state without witness can be used; the next opening verifies it
                 self._witness = self._new_witness(self.tally)
         self.write(Changes(), sync=True)  # the tally says from now on that the state is not closed
         self.settle()
@@ -271,9 +271,9 @@ class FileEngine(Engine):
         raise AssertionError  # the last round returns or raises
 
     def _look(self) -> KeyValueStore:
-        if not self.is_held:  # else its holder did so; to open a file of this process drops SQLite's locks
+        if not self.is_held:  # else its holder did so, perhaps this process, whose SQLite locks the check would drop
             self.check_place()
-        # First the witness: the state is written before it, so the state must be as new.
+        # First the witness. It is written after the database, so the database must be as new.
         witness = self._open_witness(writable=False)
         if witness is not None:
             witness.release()

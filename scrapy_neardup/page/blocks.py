@@ -48,8 +48,6 @@ _LAYOUT: dict[object, int] = {
 }
 #: The share of letters in links from which a line is a menu entry, a teaser or a related page.
 LINKED = 0.8
-#: A line with more links is a menu, if it has fewer letters than this beside them.
-_FEW_LINKS, _FEW_LETTERS = 3, 10
 #: Fewer lines are no section.
 _LEAST_LINES = 3
 _NOT_SHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
@@ -89,12 +87,8 @@ class Section:
     end: int
 
 
-def find_sections(
-    root: lxml.html.HtmlElement | None,
-) -> tuple[list[Block], list[Section], list[lxml.html.HtmlElement]]:
-    """Return the visible lines of a tree, its sections, and the links of menus that are one line.
-
-    The sections are in the order of their ends: inner ones first.
+def find_sections(root: lxml.html.HtmlElement | None) -> tuple[list[Block], list[Section]]:
+    """Return the visible lines of a tree, and its sections in the order of their ends: inner ones first.
 
     >>> root = lxml.html.fromstring("<h1>Ferry</h1><p>It runs <a href=/>daily</a>.")
     >>> [(block.text, block.linked) for block in find_sections(root)[0]]
@@ -104,7 +98,7 @@ def find_sections(
     if root is not None:
         finder.visit(root, _Context(), is_linked=False)
         finder.end_line(_Context())
-    return finder.blocks, finder.sections, finder.menu_links
+    return finder.blocks, finder.sections
 
 
 def is_hidden(element: lxml.html.HtmlElement, attributes: Collection[str]) -> bool:
@@ -135,11 +129,9 @@ class _BlockFinder:
     def __init__(self) -> None:
         self.blocks: list[Block] = []
         self.sections: list[Section] = []
-        self.menu_links: list[lxml.html.HtmlElement] = []
-        #: Text, link text and links of the current line.
+        #: Text and link text of the current line.
         self._parts: list[str] = []
         self._linked: list[str] = []
-        self._links: list[lxml.html.HtmlElement] = []
         #: Values of ``class`` without effect on the context, as most values repeat.
         self._plain = set[str | None]()
 
@@ -158,9 +150,7 @@ class _BlockFinder:
             ):
                 context = self._context_in(element, context)
         elif layout == _LINK:
-            if "href" in names:  # else an anchor, often around much text
-                is_linked = True
-                self._links.append(element)
+            is_linked = is_linked or "href" in names  # else an anchor, often around much text
         elif layout == _BREAK:
             if is_linked:
                 self._parts.append(" ")
@@ -210,11 +200,7 @@ class _BlockFinder:
             self._linked.clear()
         for line in lines:
             if words := line.split():
-                block = Block(" ".join(words), count, context.frame, context.headline, context.quote)
-                self.blocks.append(block)
-                if len(self._links) > _FEW_LINKS and len(block.letters) < count + _FEW_LETTERS:
-                    self.menu_links += self._links
-        self._links.clear()
+                self.blocks.append(Block(" ".join(words), count, context.frame, context.headline, context.quote))
 
 
 def _quote_markup(element: lxml.html.HtmlElement) -> QuoteMarkup:

@@ -28,7 +28,7 @@ _HEAD_SIZE = 65_536
 _BINARY = (b"%PDF", b"PK\x03\x04", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x1f\x8b", b"\x7fELF", b"Rar!", b"RIFF")
 
 #: The version of our reader. It changes when the text of unchanged HTML does.
-VERSION = 6
+VERSION = 5
 #: Takes HTML and URL, returns the main text or None.
 Extractor = Callable[[str, str], "str | None"]
 
@@ -45,11 +45,6 @@ class PageContent:
     content: str | bytes
     content_type: str | None = None
     is_of_url: bool = True
-
-    @property
-    def size(self) -> int:
-        """Bytes or characters."""
-        return len(self.content)
 
     def html(self) -> str:
         """Decode the HTML. Raises ExtractionError for other content (``not_html``) or another page (``other_page``)."""
@@ -123,9 +118,8 @@ def analyse(html: str, url: str, *, max_html: int, extractor: Extractor | None =
     if root is not None:
         head = read_head(root, url)
         simplify(root)
-    blocks, sections, menu_links = find_sections(root)
-    main = main_text(root, blocks, sections, menu_links)
-    return read_blocks(replace(head, html=hash_html(html)), blocks, main)
+    blocks, sections = find_sections(root)
+    return read_blocks(replace(head, html=hash_html(html)), blocks, main_text(root, blocks, sections))
 
 
 def _check_size(html: str, max_html: int) -> None:

@@ -46,7 +46,6 @@ _MAX_SCANNED = 100_000_000
 #: The name of the reader if the user's own extractor returned the text.
 EXTRACTOR = "extractor"
 
-
 #: Elements that trafilatura removes too, but only after searches of the whole tree. An article is in none of them.
 _NEVER_READ = (
     "applet", "audio", "base", "button", "canvas", "datalist", "embed", "iframe", "input", "label", "legend", "link",
@@ -292,22 +291,13 @@ def _remove_siblings(element: lxml.html.HtmlElement) -> None:
         element = parent
 
 
-def main_text(
-    root: lxml.html.HtmlElement | None,
-    blocks: list[Block],
-    sections: list[Section],
-    menu_links: list[lxml.html.HtmlElement],
-) -> str:
-    """Reduce a tree to its article and return the main text. The arguments after the tree are of ``find_sections``.
+def main_text(root: lxml.html.HtmlElement | None, blocks: list[Block], sections: list[Section]) -> str:
+    """Reduce a tree to its article and return the main text.
 
     Empty if there is none or trafilatura fails. The caller then takes the visible prose.
     """
     if root is None:
         return ""
-    for link in menu_links:
-        if not len(link):  # a link around an element may be longer than the line
-            link.tag = _REMOVED
-    etree.strip_elements(root, _REMOVED, with_tail=False)
     is_article = isolate_article(root, blocks, sections)
     try:
         return trafilatura_text(root, is_article=is_article)

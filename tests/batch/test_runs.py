@@ -19,7 +19,7 @@ from scrapy_neardup.batch.pages import malformed_records
 from scrapy_neardup.batch.results import export_state, write_kept, write_verdicts
 from scrapy_neardup.batch.rows import Topic, make_rows
 from scrapy_neardup.batch.runners import judge_if_new, plan
-from scrapy_neardup.batch.runs import BatchRun
+from scrapy_neardup.batch.runs import ArchivePart, BatchRun
 from scrapy_neardup.deduplicator import Deduplicator
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files.writers import open_output
@@ -28,7 +28,7 @@ from scrapy_neardup.model import Outcome, Verdict
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.record import Keep
 from tests.batch import OPTIONS, InlineRunner, Killed, judge_in_order, make_run, verdicts_of, write_records
-from tests.batch.test_equality import drawn
+from tests.batch.test_equality import drawn, one_footer
 from tests.build import article_text
 from tests.processes import wait_until
 
@@ -53,6 +53,33 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, name: str) -> None:
         InlineRunner(run, ends).run()
         assert verdicts_of(run) == verdicts_of(whole) == judge_in_order([name])
     InlineRunner(whole, ends=1).run()  # a complete run does nothing more
+
+
+def test_a_run_that_is_killed_once_a_part_is_written_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part is written again if its pages asked something unforeseen, perhaps by the next command only."""
+    name, written, write = write_records(tmp_path / "pages.jsonl", one_footer()), list[int](), ArchivePart.write
+    ends = 0
+
+    def write_and_end(part: ArchivePart, *tables: Any) -> None:
+        write(part, *tables)
+        written.append(part.number)
+        if len(written) == ends:
+            raise Killed
+
+    monkeypatch.setattr(ArchivePart, "write", write_and_end)
+    whole = make_run(tmp_path / "whole", [name], 7)
+    InlineRunner(whole).run()
+    twice = [at for at in range(1, len(written)) if written[at - 1] == written[at]]
+    assert twice
+    for ends in (*twice, len(written)):
+        folder = tmp_path / str(ends)
+        written.clear()
+        with pytest.raises(Killed):
+            InlineRunner(make_run(folder, [name], 7)).run()
+        run = make_run(folder, [name], 7)
+        InlineRunner(run).run()
+        assert [one.given() for one in run.parts] == [one.given() for one in whole.parts]
+        assert verdicts_of(run) == judge_in_order([name])
 
 
 def test_a_part_is_judged_again_if_an_answer_differs(tmp_path: Path, name: str) -> None:

@@ -183,7 +183,7 @@ class Passing:
 
 
 class Fails(Passing):
-    """An earlier pipeline that loses the items with this number."""
+    """A pipeline that loses the items with this number."""
 
     def __init__(self, crawler: Any) -> None:
         self.number = crawler.settings.getint("FAILS")

@@ -85,7 +85,11 @@ def test_items_of_one_response_without_content_share_a_page_unless_it_was_lost()
     court.detector.release(reservation(first))
     (third,) = court.pages(({"n": 3}, one))
     assert third is not first
-    assert third.verdict.outcome is Outcome.UNIQUE
+    assert (third.verdict.outcome, third.is_failed) == (Outcome.UNIQUE, False)
+    third.is_lost = third.is_failed = True
+    court.detector.release(reservation(third))
+    (fourth,) = court.pages(({"n": 4}, one))
+    assert fourth.is_failed, "the item that failed has to come again, and all others with it"
 
 
 def test_items_that_come_while_their_page_is_being_judged_wait_for_it() -> None:

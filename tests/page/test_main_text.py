@@ -11,6 +11,7 @@ from lxml import etree
 
 from scrapy_neardup.page import reading as module
 from scrapy_neardup.page.blocks import find_sections
+from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.page.html import parse_page
 from scrapy_neardup.page.reading import isolate_article, main_text, simplify, trafilatura_text
 from tests.page.test_blocks import HTML
@@ -20,6 +21,7 @@ STORY = "".join(
     for day in range(8)
 )
 TEASERS = "".join(f"<li><a href=/{day}>The market of day {day}</a></li>" for day in range(8))
+INTRO = "<p>Every Friday we collect what readers sent us in the week, by no rule at all, and thank them for it.</p>"
 NAMES = "".join(f"<li>River country {number}</li>" for number in range(99))
 CARDS = "".join(
     f"<li><a href=/{day}>On day {day} the baker had no flour, and the town ate fish until the mill was dry.</a></li>"
@@ -37,7 +39,7 @@ def parse(html: str) -> lxml.html.HtmlElement:
 def isolate(html: str) -> tuple[bool, str]:
     root = parse(html)
     simplify(root)
-    is_article = isolate_article(root, *find_sections(root)[:2])
+    is_article = isolate_article(root, *find_sections(root))
     return is_article, " ".join("".join(root.itertext()).split())
 
 
@@ -104,12 +106,12 @@ def test_what_may_be_the_article_stays(html: str, kept: str) -> None:
 def test_the_main_text_is_the_article_and_its_tree_stays() -> None:
     root = parse(f"<head><title>Ferry</title>{DATA}</head><body><ul>{TEASERS}</ul>{DATA}<div>{STORY}</div>")
     simplify(root)
-    assert isolate_article(root, *find_sections(root)[:2])
+    assert isolate_article(root, *find_sections(root))
     assert len(root.findall(".//script")) == 2
     lines = read(f"<body><ul>{TEASERS}</ul><article><h1>The ferry</h1>{STORY}</article><p>Fares").split("\n")
     assert lines[-1].startswith("On day 7")
     assert not any("market" in line for line in lines)
-    assert main_text(None, [], [], []) == ""
+    assert main_text(None, [], []) == ""
     root = parse(f"<body><ul>{TEASERS}</ul><article>{STORY}</article>")
     before = etree.tostring(root)
     for is_article in (False, True):
@@ -117,15 +119,23 @@ def test_the_main_text_is_the_article_and_its_tree_stays() -> None:
     assert etree.tostring(root) == before
 
 
-def test_the_links_of_a_menu_in_one_line_are_no_main_text() -> None:
-    names = ("All boats", "All fares", "The markets", "River maps")
+@pytest.mark.parametrize(
+    ("count", "size", "line", "around"),
+    [
+        (6, 6, "<p>{}</p>", INTRO),  # a post of links, a line for each subject
+        (20, 5, "<li>{}</li>", INTRO),  # a bibliography
+        (1, 50, "<div>{}</div>", INTRO),  # a playlist
+        (1, 14, "<p>{}</p>", STORY),  # a recipe
+        (12, 6, "<p>{}</p>", ""),
+    ],
+)
+def test_lines_of_links_may_be_the_article(count: int, size: int, line: str, around: str) -> None:
+    names = [f"boat {number // size}, fare {number % size}" for number in range(count * size)]
     links = [f"<a href=/{name}>{name}</a>" for name in names]
-    for line, is_kept in [(links, False), (links[1:], True), (["On Sunday, see", *links], True)]:
-        text = read(f"<body><article><h1>The ferry</h1><p>{' | '.join(line)}</p>{STORY}</article>")
-        assert ("The markets" in text, "On day 7" in text) == (is_kept, True)
-    root = parse("".join(f"<a href=/{day}>x<p>The baker had no flour.</p></a>" for day in range(9)))
-    main_text(root, *find_sections(root))
-    assert "".join(root.itertext()).count("flour") == 9, "a link may hold more than the line"
+    lines = "".join(line.format(" | ".join(links[place : place + size])) for place in range(0, len(links), size))
+    html = f"<body><article><h1>Finds</h1>{around}{lines}{around}</article>"
+    text = extract(html, "http://river.example/", max_html=len(html)).text
+    assert all(name in text for name in names)
 
 
 @pytest.mark.parametrize(("error", "expected"), [(ValueError, ""), (RecursionError, ""), (MemoryError, None)])
@@ -160,7 +170,7 @@ def test_the_time_grows_with_the_size(make: Callable[[int], str]) -> None:
         root = parse(make(count))
         begun = process_time()
         simplify(root)
-        isolate_article(root, *find_sections(root)[:2])
+        isolate_article(root, *find_sections(root))
         return process_time() - begun
 
     seconds(100)
