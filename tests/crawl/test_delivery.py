@@ -126,6 +126,12 @@ def test_a_page_that_items_share_is_sealed_when_the_last_has_ended_unless_the_ca
     assert desk.entries[1:] == ["roll_back" if fails else "seal"]
 
 
+def test_a_page_does_not_count_if_another_item_of_its_response_was_lost_before() -> None:
+    (desk := Desk()).page.visit = Visit(announced=1, is_lost=True)
+    desk.play("es")
+    assert desk.entries == ["release"]
+
+
 @pytest.mark.parametrize("events", ["es", "ed", "esef"])
 def test_a_state_that_fails_is_reported_and_nothing_is_raised(events: str) -> None:
     desk = Desk()
