@@ -207,10 +207,10 @@ def test_a_page_waits_for_the_feeds_of_all_its_items_and_no_more_once_one_is_los
     desk.exporter.slots = [second := Slot()]
     desk.play("es")
     desk.play("esef", judged_page(8))
-    for slot in (first, second):
+    for slot in (first, other):
         store(slot)
         assert desk.sealed == []
-    store(other)
+    store(second)
     assert desk.sealed == [7]
 
 
