@@ -152,7 +152,7 @@ class ArchivePart:
     judged: Path
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Return its pages, a thousand at a time, as PAGES or with only these columns."""
+        """Return its pages, a thousand at most at a time, as PAGES or with only these columns."""
         for file in self.files:
             with pa.OSFile(str(file)) as opened:
                 schema = pa.ipc.open_file(opened).schema

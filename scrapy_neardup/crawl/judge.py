@@ -324,7 +324,7 @@ class AsyncPageReader:
                 "NEARDUP_EXTRACTOR, move it to a module that they can import.",
                 str(answer).rstrip("."),
             )
-        return self.time(partial(self._source.read_quickly, content))
+        return self.time(partial(self._source.read_content, content, only_quick=True))
 
 
 def make_page_reader(source: PageSource, config: Config, notes: Notes) -> AsyncPageReader:

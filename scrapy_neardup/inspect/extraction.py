@@ -69,7 +69,7 @@ def inspect_extraction(
 
 
 def _read(served: PageResponse, config: Config) -> Reading:
-    html = served.html()
+    html = served.content_of(served.url).html()
     if is_risky(html):  # first in a worker, which can be stopped
         with config.open_source() as source:
             answer = source.read_content(PageContent(served.url, html))

@@ -184,15 +184,17 @@ class _Merger:
         return same if same is not None and same.url == record.url else None
 
     def write(self) -> None:
-        """Add new pages; then renew known ones, as these may name new ones, and originals first."""
+        """Add new pages; then renew known ones, as these may name new ones, and originals first.
+
+        New copies of a page that becomes an original come after it: a kill must leave no copy of a copy.
+        """
         store = self._store
         if self._found.added:
             generation = store.journal.begin(f"merge of {self._source.name}")
             for entry in self._watch(self._source.pages()):
-                if store.record(self._here(entry.record.id)) is None:
-                    # If its id is taken, it keeps its age; else the next merge would take it for older than itself.
-                    placed = _aged(self._place(entry.record), entry.record)
-                    store.add(placed, self._evidence(entry), generation=generation, seen=entry.seen)
+                is_known = store.record(self._here(entry.record.id)) is not None
+                if not is_known and self._here(entry.record.original) not in self._raised:
+                    self._add(entry, generation)
             # Before the seal: a repeated merge counts pages twice rather than never, and in doubt a page passes.
             store.add_counts(self._source.store.counts, in_both=self._found.known + self._found.newer)
             store.journal.seal(generation, store.journal.unsealed(generation))
@@ -202,11 +204,18 @@ class _Merger:
                 if (entry.record.original != entry.record.id) is are_copies:
                     self._renew(entry)
 
+    def _add(self, entry: PageEntry, generation: int = 0) -> None:
+        """Add a new page."""
+        # If its id is taken, it keeps its age; else the next merge would take it for older than itself.
+        placed = _aged(self._place(entry.record), entry.record)
+        self._store.add(placed, self._evidence(entry), generation=generation, seen=entry.seen)
+
     def _renew(self, entry: PageEntry) -> None:
         """Replace or update our version of a page."""
         store, theirs = self._store, entry.record
         known = store.record(self._here(theirs.id))
         if known is None:
+            self._add(entry)
             return
         last_seen = store.last_seen(known.url)
         seen, record = max(entry.seen, last_seen), self._place(theirs)

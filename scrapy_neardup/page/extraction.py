@@ -46,11 +46,6 @@ class PageContent:
     content_type: str | None = None
     is_of_url: bool = True
 
-    @property
-    def size(self) -> int:
-        """Bytes or characters."""
-        return len(self.content)
-
     def html(self) -> str:
         """Decode the HTML. Raises ExtractionError for other content (``not_html``) or another page (``other_page``)."""
         html = self.content

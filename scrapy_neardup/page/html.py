@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 
 import lxml.html
 from lxml import etree
@@ -44,8 +45,9 @@ def decode(body: bytes, content_type: str | None = None) -> str:
     if meta and _keeps_tags(meta):
         names.append(_resolve(meta))
     for name in dict.fromkeys(("utf-8", *names)):
-        if name not in _CHINESE and _is_valid(body, name):
-            return body.decode(name)
+        if name not in _CHINESE and name.startswith(_SEVERAL_BYTES):  # codecs of single bytes accept all bytes
+            with suppress(UnicodeDecodeError, LookupError):
+                return body.decode(name)
     # The first of equals wins: the declared charset, then cp1252, which can decode any bytes.
     candidates = dict.fromkeys((*names, "cp1252", *_CHINESE, "utf-8"))
     best = max(candidates, key=lambda name: _plausibility(body[:_SAMPLE], name))
@@ -64,17 +66,6 @@ def _keeps_tags(name: str) -> bool:
         return "escape" not in name and b"<->".decode(name, "replace") == "<->"
     except (LookupError, UnicodeError):
         return False
-
-
-def _is_valid(body: bytes, name: str) -> bool:
-    # Single-byte codecs accept all bytes.
-    if not name.startswith(_SEVERAL_BYTES):
-        return False
-    try:
-        body.decode(name)
-    except (UnicodeDecodeError, LookupError):
-        return False
-    return True
 
 
 def _plausibility(sample: bytes, name: str) -> float:

@@ -61,10 +61,6 @@ class ItemFields:
         hashed = OPEN.of(str(self.value(item, "text") or self.value(item, "html") or ""))
         return f"{TEXT_PREFIX}{hashed:016x}"
 
-    def is_content_name(self, item: Item, url: str) -> bool:
-        """Whether this is no URL, but the item's ``content_name``."""
-        return url.startswith(TEXT_PREFIX) and url == self.content_name(item)
-
     def value(self, item: Item, what: str) -> Any:
         """Return the value of a field, stripped if it is a string, or None."""
         name = self.names[what]

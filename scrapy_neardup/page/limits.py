@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import replace
+from itertools import accumulate
 from random import getrandbits
 
 from scrapy_neardup.model import Page
@@ -25,7 +27,7 @@ def limit_page(page: Page, max_text: int) -> Page:
     """Shorten the metadata of a page, and remove its text if that is too long."""
     if is_too_long(page.text, max_text):
         page = replace(page, text="", main="", headline="", quotes=(), unread="too_large")
-    title, keywords = _cut(page.title, _MAX_TITLE), tuple(_cut(word, _MAX_TITLE) for word in _cut_words(page.keywords))
+    title, keywords = _cut(page.title, _MAX_TITLE), _cut_words(page.keywords)
     description = _cut(page.description, _MAX_DESCRIPTION)
     headlines = page.headline.split("\n", _MAX_HEADLINES)[:_MAX_HEADLINES]
     headline = "\n".join(_cut(line, _MAX_TITLE) for line in headlines)
@@ -55,13 +57,8 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _cut_words(words: tuple[str, ...]) -> tuple[str, ...]:
-    left, kept = _MAX_DESCRIPTION, []
-    for word in words[:_MAX_KEYWORDS]:
-        left -= min(len(word), _MAX_TITLE)
-        if left < 0:
-            break
-        kept.append(word)
-    return tuple(kept)
+    words = tuple(_cut(word, _MAX_TITLE) for word in words[:_MAX_KEYWORDS])
+    return words[: bisect_right(list(accumulate(map(len, words))), _MAX_DESCRIPTION)]
 
 
 #: The most opening brackets of a page: the parser's time grows with their square.

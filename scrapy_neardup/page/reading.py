@@ -46,7 +46,6 @@ _MAX_SCANNED = 100_000_000
 #: The name of the reader if the user's own extractor returned the text.
 EXTRACTOR = "extractor"
 
-
 #: Elements that trafilatura removes too, but only after searches of the whole tree. An article is in none of them.
 _NEVER_READ = (
     "applet", "audio", "base", "button", "canvas", "datalist", "embed", "iframe", "input", "label", "legend", "link",

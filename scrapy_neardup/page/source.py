@@ -12,7 +12,7 @@ from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import Answer, HtmlReader, PageContent, hash_html, parse_head
-from scrapy_neardup.page.item import Item, ItemFields, ItemMetadata, hash_item, join_lines
+from scrapy_neardup.page.item import TEXT_PREFIX, Item, ItemFields, ItemMetadata, hash_item, join_lines
 from scrapy_neardup.page.limits import limit_page
 from scrapy_neardup.page.urls import plain_url, site_of
 
@@ -31,10 +31,6 @@ class PageResponse:
     content_type: str | None = None
     aliases: frozenset[str] = frozenset()
     is_text: bool = True
-
-    def html(self) -> str:
-        """Decode the body. Raises ExtractionError if it is not the HTML of a page."""
-        return self.content_of(self.url).html()
 
     def content_of(self, url: str) -> PageContent:
         """Return the content of the page at ``url``. Raises ExtractionError for an error or a type other than HTML."""
@@ -173,14 +169,10 @@ class PageSource:
             answer = self.read_content(unread.content)
         return self.finish(unread, answer)
 
-    def read_content(self, content: PageContent) -> Answer:
-        """Read a page here, or in a worker if that may take long."""
-        answer = self.read_quickly(content)
-        return self._read_risky(content) if answer is None else answer
-
-    def read_quickly(self, content: PageContent) -> Answer:
-        """Read a page here; None if that may take long."""
-        return self._reader.read(content, only_quick=True)
+    def read_content(self, content: PageContent, *, only_quick: bool = False) -> Answer:
+        """Read a page here, or in a worker if that may take long; then None if ``only_quick`` is wanted."""
+        answer = self._reader.read(content, only_quick=True)
+        return self._read_risky(content) if answer is None and not only_quick else answer
 
     def finish(self, unread: UnreadPage, answer: Answer) -> Page:
         """Return the page of an answer. Raises ExtractionError, but a page over a limit has no text instead."""
@@ -198,7 +190,8 @@ class PageSource:
         It is 0 for a page that is named by its content, and for a very long text.
         """
         is_long = len(self.fields.text(item, "text")) > _MAX_HASHED
-        return 0 if is_long or self.fields.is_content_name(item, url) else hash_item(item)
+        is_named_by_content = url.startswith(TEXT_PREFIX) and url == self.fields.content_name(item)
+        return 0 if is_long or is_named_by_content else hash_item(item)
 
     def _complete(
         self, page: Page, item: ItemMetadata, url: str, name: str, text: str = "", html: int = 0, body: int = 0
@@ -273,6 +266,6 @@ def _head(html: Any, response: PageResponse | None, url: str) -> Page:
     if response is None or not response.is_text or "#" in url or not response.is_of(url):
         return Page(url)
     try:
-        return parse_head(response.html(), url)
+        return parse_head(response.content_of(response.url).html(), url)
     except ExtractionError:  # the answer of an API, for instance
         return Page(url)

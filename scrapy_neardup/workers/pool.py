@@ -283,7 +283,7 @@ def read_ahead(
             if content is not None and first_pages > 0:
                 first_pages -= 1
                 content = None
-            ahead.append((record, pool.submit(content), content.size) if content else (record, None, 0))
+            ahead.append((record, pool.submit(content), len(content.content)) if content else (record, None, 0))
             ahead_size += ahead[-1][2]
             while ahead and (len(ahead) >= _MOST_RECORDS or ahead_size >= _MOST_BYTES):
                 yield take()

@@ -52,8 +52,6 @@ def test_the_content_names_an_item_without_url() -> None:
     assert names[0] == names[1]
     assert len(set(names)) == 3
     assert all(name.startswith("text:") for name in names)
-    assert [fields().is_content_name(item, names[0]) for item in items] == [True, True, False, False]
-    assert not fields().is_content_name(items[0], URL)
 
 
 NOW = datetime(2026, 5, 1, tzinfo=timezone.utc)
