@@ -107,7 +107,7 @@ def test_a_page_that_items_share_is_sealed_when_the_last_has_ended_unless_the_ca
     feeds: int, fails: bool
 ) -> None:
     desk = Desk(*(slots := [Slot() for _ in range(feeds)]))
-    desk.page.visit = visit = Visit(is_complete=False)
+    desk.page.visit = visit = Visit(is_complete=False, pages={"http://a.example/": desk.page})
     for _ in range(2):
         visit.announced += 1
         desk.play("es")
@@ -127,6 +127,7 @@ def test_a_page_that_items_share_is_sealed_when_the_last_has_ended_unless_the_ca
     for slot in slots if fails else ():
         store(slot)
     assert desk.entries[1:] == ["roll_back" if fails else "seal"]
+    assert visit.pages == {}, "the response leaves memory at once"
 
 
 def test_a_page_does_not_count_if_another_item_of_its_response_was_lost_before() -> None:
