@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scrapy_neardup.batch import pages
+from scrapy_neardup.batch import pages, runs
 from scrapy_neardup.batch.pages import malformed_records
 from scrapy_neardup.batch.results import export_state, write_kept, write_verdicts
 from scrapy_neardup.batch.rows import Topic, make_rows
@@ -83,11 +83,17 @@ def test_a_run_that_is_killed_once_a_part_is_written_goes_on(tmp_path: Path, mon
         assert verdicts_of(run) == judge_in_order([name])
 
 
-def test_a_batch_in_a_file_is_bounded_in_bytes(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_pages_make_small_batches_and_parts(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "_BYTES", 1000)
     run = make_run(tmp_path / "run", [name], 30)
     InlineRunner(run).run()
     assert max(len(batch) for part in run.parts for batch in part.batches()) < 10
+    parts = len(run.parts)
+    monkeypatch.setattr(runs, "_SENTENCES", 1)
+    run = make_run(tmp_path / "small", [name], 30)
+    run.records_of_file = 10
+    InlineRunner(run).run()
+    assert len(run.parts) > parts
     assert verdicts_of(run) == judge_in_order([name])
 
 
