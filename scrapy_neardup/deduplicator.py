@@ -177,8 +177,9 @@ _OPEN: WeakSet[Deduplicator] = WeakSet()
 @atexit.register
 def _close_all() -> None:
     """Close what a script left open. Later the thread that asks a server stands still, and a close waits for ever."""
-    for one in list(_OPEN):
-        one.close()
+    with ExitStack() as closing:  # one that cannot be closed leaves no other open
+        for one in _OPEN:
+            closing.callback(one.close)
 
 
 def _state_url(store: str | os.PathLike[str]) -> str:

@@ -58,7 +58,7 @@ def script(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
     head = (
         "import os, sys, threading\nfrom pathlib import Path\nfrom scrapy_neardup import Deduplicator, deduplicator\n"
     )
-    root = str(Path(__file__).parents[2])
+    root = str(Path(__file__).parents[1])
     return subprocess.run(
         [sys.executable, "-c", head + code],
         cwd=folder,
@@ -278,6 +278,23 @@ d.close()
     assert others == ["unique", "unchanged"]
     with Deduplicator(tmp_path / "seen.db") as dedup:
         assert dedup._store.pages == 1
+
+
+def test_what_a_script_leaves_open_is_closed_at_its_end_also_if_one_cannot_be_closed(tmp_path: Path) -> None:
+    code = f"""
+def fail():
+    raise OSError("No space left on device")
+
+several = [Deduplicator(Path(name)) for name in ('a.db', 'b.db', 'c.db')]
+for one in several:
+    one.check(text={FERRY!r})
+    one._opened.callback(print, 'closed')
+several[0]._opened.callback(fail)
+several[2]._opened.callback(fail)
+"""
+    done = script(code, tmp_path)
+    assert done.stdout.splitlines() == ["closed"] * 3
+    assert "No space left on device" in done.stderr
 
 
 # Threads and loops.

@@ -29,8 +29,8 @@ logger = line_logger(__name__)
 #: The strings of a page with a column each, and the other fields, without those that records lack.
 _STRINGS = ("url", "reader", "site", "canonical", "text")
 _OTHERS = [one.name for one in fields(Page) if one.name not in (*_STRINGS, "html", "row", "body", "letters")]
-#: Pages of a batch in a file.
-_BATCH = 1000
+#: Pages of a batch in a file, and bytes of their strings, after which it ends. A batch is held in memory.
+_BATCH, _BYTES = 1000, 16_000_000
 _NOTHING = Fingerprint((), b"")
 
 
@@ -45,18 +45,19 @@ def read_stretch(run: BatchRun, stretch: Stretch) -> int:
     own = ((number, entry) for number, entry in numbered if is_own(number))
     with closing(PageTabulator(run.options)) as reader:
         for group, members in groupby(own, lambda one: one[0] // size):
-            malformed = list[Malformed]()
-            for number, entry in members:
-                count += 1
-                if isinstance(entry, Entry):
-                    reader.read(rank_of(stretch.input, number), entry)
-                elif isinstance(entry, Skipped):
-                    skipped[entry.why] += 1
-                else:
-                    malformed.append(entry)
-            path = run.pages_file(stretch.input, group)
+            malformed, path = list[Malformed](), run.pages_file(stretch.input, group)
             with new_arrow(path, PAGES) as writer:
-                writer.write_table(reader.take(), _BATCH)
+                for number, entry in members:
+                    count += 1
+                    if isinstance(entry, Entry):
+                        reader.read(rank_of(stretch.input, number), entry)
+                        if reader.is_full:
+                            writer.write_table(reader.take())
+                    elif isinstance(entry, Skipped):
+                        skipped[entry.why] += 1
+                    else:
+                        malformed.append(entry)
+                writer.write_table(reader.take())
             _write_rejects(path.with_suffix(".rejects"), malformed)
     with replace_file(run.marker(stretch)) as draft:
         draft.write_text(json.dumps({"records": count, "skipped": skipped}))
@@ -101,7 +102,7 @@ class PageTabulator:
         self._records = RecordReader(self._source.__enter__(), options.id_field)
         #: A method of the user may look at the counts of a site, which only the state knows.
         self._is_ours = self._method.name in METHODS
-        self._rows = list[tuple[Any, ...]]()
+        self._rows, self._bytes = list[tuple[Any, ...]](), 0
 
     def close(self) -> None:
         """End the process."""
@@ -110,8 +111,13 @@ class PageTabulator:
     def take(self) -> pa.Table:
         """Return the pages that were read, as PAGES, and forget them."""
         columns = zip(*self._rows, strict=True) if self._rows else [()] * len(PAGES)
-        self._rows = []
+        self._rows, self._bytes = [], 0
         return make_table(columns, PAGES)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the pages that were read make a batch."""
+        return len(self._rows) >= _BATCH or self._bytes >= _BYTES
 
     def read(self, rank: int, entry: Entry) -> None:
         """Read the page of a record."""
@@ -132,7 +138,8 @@ class PageTabulator:
         packed = json.dumps(others, ensure_ascii=False) if others else ""
         strings = (failed, *(getattr(page, name) for name in _STRINGS), packed)
         of = made or _NOTHING
-        encoded = (one.encode("utf-8", "surrogatepass") for one in strings)
+        encoded = [one.encode("utf-8", "surrogatepass") for one in strings]
+        self._bytes += sum(map(len, encoded))
         self._rows.append((rank, *encoded, html, of.keys, made and made.sketch, of.sentences, of.own))
 
 

@@ -34,6 +34,7 @@ from scrapy_neardup.batch.rows import (
     answer_on,
     distinct,
     is_among,
+    leave_pandas_out,
     make_rows,
     matching,
     named_ranks,
@@ -96,6 +97,7 @@ class LocalRunner:
         (run.folder / "complete").touch()
 
     def _complete(self) -> None:
+        leave_pandas_out()
         run, pages = self._run, 0
         earlier = [*(run.previous.parts if run.previous else ())]
         with closing(self._files()) as files:
@@ -146,6 +148,7 @@ def _begin_reader() -> None:
 
     A killed run cannot end its readers, and these would wait for work for ever.
     """
+    leave_pandas_out()
     if sys.platform != "win32":
         os.nice(5)
     Thread(target=_end_with, args=(parent_process(),), daemon=True).start()

@@ -29,6 +29,8 @@ from scrapy_neardup.state.record import Record
 _MANIFEST = "run.json"
 #: Records of an input in one file, and pages of the first part, at most.
 _RECORDS, _FIRST = 2_500, 5_000
+#: Sentences of a page of usual length, at most.
+_SENTENCES = 60
 #: Bits of the number of a record within its input; the bits above number the input, from 1.
 _RECORD_BITS = 32
 
@@ -89,6 +91,16 @@ def count_pages(file: Path) -> int:
     with pa.OSFile(str(file)) as opened:
         reader = pa.ipc.open_file(opened, options=pa.ipc.IpcReadOptions(included_fields=[0]))
         return sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
+
+
+def _weigh(file: Path) -> int:
+    """Return how many pages of usual length take as much memory as those of a file while they are judged."""
+    with pa.OSFile(str(file)) as opened:
+        options = pa.ipc.IpcReadOptions(included_fields=[PAGES.get_field_index("sentences")])
+        reader = pa.ipc.open_file(opened, options=options)
+        batches = map(reader.get_batch, range(reader.num_record_batches))
+        sentences = sum(len(batch.column(0).flatten()) for batch in batches)
+    return max(count_pages(file), sentences // _SENTENCES)
 
 
 def rank_of(input: int, record: int) -> int:
@@ -152,7 +164,7 @@ class ArchivePart:
     judged: Path
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """Return its pages, a thousand at a time, as PAGES or with only these columns."""
+        """Return its pages, a thousand at most at a time, as PAGES or with only these columns."""
         for file in self.files:
             with pa.OSFile(str(file)) as opened:
                 schema = pa.ipc.open_file(opened).schema
@@ -295,12 +307,12 @@ class BatchRun:
         """Return files of pages, in their order, as parts.
 
         The first parts are small, to begin early. Each further part has at most a sixth of the pages before it, as the
-        last one is judged when nobody reads.
+        last one is judged when nobody reads. Long pages count as several.
         """
         number = len(self.previous.parts) if self.previous else 0
         group, size, before = list[Path](), 0, 0
         for file in files:
-            pages = count_pages(file)
+            pages = _weigh(file)
             if group and size + pages > min(self.pages, max(_FIRST, before // 6)):
                 yield self._part(number, group)
                 number, before = number + 1, before + size

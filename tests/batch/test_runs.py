@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from scrapy_neardup.batch import pages, runs
 from scrapy_neardup.batch.pages import malformed_records
 from scrapy_neardup.batch.results import export_state, write_kept, write_verdicts
 from scrapy_neardup.batch.rows import Topic, make_rows
@@ -80,6 +81,20 @@ def test_a_run_that_is_killed_once_a_part_is_written_goes_on(tmp_path: Path, mon
         InlineRunner(run).run()
         assert [one.given() for one in run.parts] == [one.given() for one in whole.parts]
         assert verdicts_of(run) == judge_in_order([name])
+
+
+def test_long_pages_make_small_batches_and_parts(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "_BYTES", 1000)
+    run = make_run(tmp_path / "run", [name], 30)
+    InlineRunner(run).run()
+    assert max(len(batch) for part in run.parts for batch in part.batches()) < 10
+    parts = len(run.parts)
+    monkeypatch.setattr(runs, "_SENTENCES", 1)
+    run = make_run(tmp_path / "small", [name], 30)
+    run.records_of_file = 10
+    InlineRunner(run).run()
+    assert len(run.parts) > parts
+    assert verdicts_of(run) == judge_in_order([name])
 
 
 def test_a_part_is_judged_again_if_an_answer_differs(tmp_path: Path, name: str) -> None:
@@ -182,10 +197,10 @@ def test_kept_records_come_from_the_inputs_as_they_were(tmp_path: Path, name: st
 def test_an_input_may_have_no_page_at_all(tmp_path: Path, name: str) -> None:
     broken = tmp_path / "broken.jsonl"
     broken.write_text("{broken\n" * 3)
-    for inputs, pages, malformed in ([str(broken), name, str(broken)], 60, 6), ([str(broken)], 0, 3):
-        run = make_run(tmp_path / f"run{pages}", inputs, 60)
+    for inputs, count, malformed in ([str(broken), name, str(broken)], 60, 6), ([str(broken)], 0, 3):
+        run = make_run(tmp_path / f"run{count}", inputs, 60)
         InlineRunner(run).run()
-        assert (len(verdicts_of(run)), len([*malformed_records(run)])) == (pages, malformed)
+        assert (len(verdicts_of(run)), len([*malformed_records(run)])) == (count, malformed)
 
 
 def test_a_crawl_goes_on_with_the_exported_state(tmp_path: Path) -> None:
