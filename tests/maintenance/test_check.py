@@ -140,6 +140,12 @@ DAMAGES: dict[str, tuple[Damage, dict[str, int]]] = {
         ),
         {"broken record": 1},
     ),
+    "a record has a flag that nothing writes": (
+        lambda store: change(
+            store, record_key(page(store, SHORT).id), lambda packed: bytes([packed[0] | 0x80]) + packed[1:]
+        ),
+        {"broken record": 1},
+    ),
     "a URL is another one": (
         lambda store: repack(store, replace(page(store, SHORT), url="https://town.example/other")),
         {"wrong rows": 2},
