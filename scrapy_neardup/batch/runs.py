@@ -30,8 +30,8 @@ from scrapy_neardup.state.record import Record
 _MANIFEST = "run.json"
 #: Records of an input in one file, and pages of the first part, at most.
 _RECORDS, _FIRST = 2_500, 5_000
-#: Sentences of a page of usual length, at most.
-_SENTENCES = 60
+#: Sentences of a page of usual length, at most; fingerprints have 256 of the longest pages.
+_SENTENCES = 30
 #: Bits of the number of a record within its input; the bits above number the input, from 1.
 _RECORD_BITS = 32
 
