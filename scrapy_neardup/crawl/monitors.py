@@ -43,7 +43,7 @@ class NearDupMonitor(BaseScrapyMonitor):  # type: ignore[misc]  # Spidermon has 
         self._limit("SUSPICIOUS_DROPS", *alarms, stats.SUSPICIOUS_MINOR_UPDATES)
 
     def test_rolled_back(self) -> None:
-        """Fails if a later pipeline or a feed lost items, so their pages were forgotten again."""
+        """Fails if a pipeline, a feed or a callback lost items, so their pages were rolled back."""
         self._limit("ROLLED_BACK", stats.ROLLED_BACK)
 
     def test_unsealed(self) -> None:

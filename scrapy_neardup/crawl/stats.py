@@ -67,7 +67,7 @@ STATE_BYTES = "neardup/state/bytes"
 RARE_VERDICTS = (Outcome.MINOR_UPDATE.value, Outcome.BETTER.value, "rows")
 
 #: The stats that are set; all others are counted up. Exporters of metrics refuse a stat that is both.
-GAUGES = (NOT_REQUESTED, UNSEALED, TIME_EXTRACTION, TIME_METHOD, TIME_STORE, STATE_PAGES, STATE_BYTES)
+GAUGES = (REPLACED, NOT_REQUESTED, UNSEALED, TIME_EXTRACTION, TIME_METHOD, TIME_STORE, STATE_PAGES, STATE_BYTES)
 
 
 def verdict(outcome: str, reason: str = "") -> str:

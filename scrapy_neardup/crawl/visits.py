@@ -126,21 +126,17 @@ class JudgedPage:
 
 def visit_of(response: Response) -> Visit:
     """The visit of a response. It holds no object of Scrapy, so the response can go."""
-    content_type = response.headers.get("Content-Type")
-    aliases: frozenset[str] = frozenset()
-    opted_out = False
-    if response.request is not None:
-        aliases = frozenset((response.request.url, *response.meta.get("redirect_urls", ())))
-        opted_out = response.meta.get("neardup") is False
+    content_type, request = response.headers.get("Content-Type"), response.request
+    redirects = () if request is None else (request.url, *request.meta.get("redirect_urls", ()))
     served = PageResponse(
         str(response.url),
         response.body,
         response.status,
         content_type.decode("latin-1") if content_type else None,
-        aliases,
+        frozenset(redirects),
         isinstance(response, TextResponse),
     )
-    return Visit(served, opted_out)
+    return Visit(served, opted_out=request is not None and request.meta.get("neardup") is False)
 
 
 @dataclass(eq=False, slots=True)

@@ -107,13 +107,14 @@ def test_a_page_that_items_share_is_sealed_when_the_last_has_ended_unless_the_ca
     feeds: int, fails: bool
 ) -> None:
     desk = Desk(*(slots := [Slot() for _ in range(feeds)]))
-    desk.page.visit = visit = Visit(is_complete=False)
+    desk.page.visit = visit = Visit(is_complete=False, pages={"http://a.example/": desk.page})
     for _ in range(2):
         visit.announced += 1
         desk.play("es")
-        for slot in slots:  # a batch for each item
-            store(slot)
-        desk.exporter.slots = slots = [Slot() for _ in range(feeds)]
+        if not fails:  # a batch for each item
+            for slot in slots:
+                store(slot)
+            desk.exporter.slots = slots = [Slot() for _ in range(feeds)]
         visit.end_item()
         assert desk.entries == [("commit", False)], "another item may come"
     visit.announced += not fails
@@ -123,7 +124,16 @@ def test_a_page_that_items_share_is_sealed_when_the_last_has_ended_unless_the_ca
         assert desk.entries == [("commit", False)], "the last one has not ended"
         desk.play("ed")
         visit.end_item()
+    for slot in slots if fails else ():
+        store(slot)
     assert desk.entries[1:] == ["roll_back" if fails else "seal"]
+    assert visit.pages == {}, "the response leaves memory at once"
+
+
+def test_a_page_does_not_count_if_another_item_of_its_response_was_lost_before() -> None:
+    (desk := Desk()).page.visit = Visit(announced=1, is_lost=True)
+    desk.play("es")
+    assert desk.entries == ["release"]
 
 
 @pytest.mark.parametrize("events", ["es", "ed", "esef"])
@@ -198,10 +208,10 @@ def test_a_page_waits_for_the_feeds_of_all_its_items_and_no_more_once_one_is_los
     desk.exporter.slots = [second := Slot()]
     desk.play("es")
     desk.play("esef", judged_page(8))
-    for slot in (first, second):
+    for slot in (first, other):
         store(slot)
         assert desk.sealed == []
-    store(other)
+    store(second)
     assert desk.sealed == [7]
 
 

@@ -269,12 +269,14 @@ def test_a_page_waits_for_each_one_that_comes_to_stand_before_it() -> None:
         ([0.2, -1, 0.1, -1, 0.0], 60.0, True, [0, 2, 4]),
         ([0.9, 0.1, 0.0, 1.3, 0.0], 0.3, True, [1, 2, 4, 0, 3]),
         ([0.5, 0.0], 0.3, False, [0, 1]),
+        ([0.9, 0.0], 0.05, False, [1, 0]),
     ],
     ids=[
         "first is read last",
         "one that fails holds up nobody",
         "one that takes long is overtaken",
         "no worker begins",
+        "no worker begins for long",
     ],
 )
 def test_pages_are_judged_in_the_order_in_which_they_came_unless_one_takes_long(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +151,9 @@ def test_a_stat_is_either_set_or_counted(tmp_path: Path, dry_run: bool, recorded
     assert stats.STATE_BYTES in recorded.was_set
     assert stats.PAGES in recorded.counted
     assert {name for name in recorded.was_set if name.startswith("neardup/")} <= set(stats.GAUGES)
+    sources = "".join(path.read_text("utf-8") for path in Path(session.__file__).parent.glob("*.py"))
+    names = re.findall(r"set_value\(stats\.(\w+)", sources)
+    assert {getattr(stats, name) for name in names} == set(stats.GAUGES), "also those that this crawl does not set"
     assert not recorded.counted & {*recorded.was_set, *stats.GAUGES}
 
 

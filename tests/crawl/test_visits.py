@@ -94,6 +94,18 @@ async def test_items_without_url_wait_until_another_one_has_the_url_of_the_respo
     assert len(await output_of(HtmlResponse(URL, body=b"<p>"), *items)) == 4
 
 
+async def test_of_a_long_listing_at_most_a_thousand_items_are_held() -> None:
+    sent = list[int]()
+
+    async def result() -> AsyncIterator[Any]:
+        for number in range(1_100):
+            sent.append(number)
+            yield {"n": number}
+
+    await anext(NearDupSpiderMiddleware().process_spider_output(HtmlResponse(URL, body=b"<p>"), result()))
+    assert len(sent) == 1_001, "items without URL wait for one that has the URL of the response"
+
+
 async def test_the_item_of_an_errback_has_no_response() -> None:
     failure = Failure(OSError("refused"))  # type: ignore[no-untyped-call]
     assert await output_of(failure, {"n": 1}) == [({"n": 1}, None)]
