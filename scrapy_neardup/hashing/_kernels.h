@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A function of the module; compiled.py describes its arguments. */
 #define KERNEL(name) static PyObject *name(PyObject *module, PyObject *args)
 
 /* Starts to fetch memory that is read soon: several places of a large table are then waited for at once. */
@@ -42,22 +43,23 @@ static void *memory_for(Py_ssize_t count, size_t size)
     return found ? found : PyErr_NoMemory();
 }
 
-/* A list of ``count`` items, each made from its place in ``from``; NULL with an error. */
-static PyObject *list_of(PyObject *(*item)(const void *from, Py_ssize_t place), const void *from, Py_ssize_t count)
+/* A list of ``count`` items, each made from a place of ``size`` bytes; NULL with an error. */
+static PyObject *list_of(PyObject *(*item)(const void *place), const void *from, size_t size, Py_ssize_t count)
 {
     PyObject *list = PyList_New(count);
     Py_ssize_t i;
     for (i = 0; list && i < count; i++) {
-        PyObject *one = item(from, i);
+        PyObject *one = item((const char *)from + size * (size_t)i);
         if (!one || PyList_SetItem(list, i, one) < 0)
             Py_CLEAR(list);
     }
     return list;
 }
 
-static PyObject *number_item(const void *numbers, Py_ssize_t place)
+/* The 64 bits with which a place begins. */
+static PyObject *number_item(const void *place)
 {
-    return PyLong_FromUnsignedLongLong(((const uint64_t *)numbers)[place]);
+    return PyLong_FromUnsignedLongLong(*(const uint64_t *)place);
 }
 
 /* Orders for qsort. */
@@ -71,6 +73,17 @@ static PyObject *number_item(const void *numbers, Py_ssize_t place)
 ORDER(compare_words, uint64_t)
 ORDER(compare_halves, uint32_t)
 ORDER(compare_numbers, double)
+
+/* Sorts numbers and leaves each once; returns how many these are. */
+static Py_ssize_t sort_different(uint64_t *numbers, Py_ssize_t count)
+{
+    Py_ssize_t i, found = 0;
+    qsort(numbers, (size_t)count, sizeof *numbers, compare_words);
+    for (i = 0; i < count; i++)
+        if (!i || numbers[i] != numbers[found - 1])
+            numbers[found++] = numbers[i];
+    return found;
+}
 
 /* Puts an item at its place among the first ones of all so far, which are in order, ``most`` at most and all different; returns
  * their number. */
@@ -103,7 +116,7 @@ typedef struct {
     Py_ssize_t count;
 } Points;
 
-/* The code points of a str; 0 with an error, else release them. */
+/* The code points of a str; 0 with an error, else free them. */
 static int points_of(PyObject *text, Points *points)
 {
     if (!is_so(PyUnicode_Check(text), PyExc_TypeError, "a str is needed"))
@@ -111,11 +124,6 @@ static int points_of(PyObject *text, Points *points)
     points->count = PyUnicode_GetLength(text);
     points->at = PyUnicode_AsUCS4Copy(text);
     return points->at != NULL;
-}
-
-static void release(Points *points)
-{
-    PyMem_Free(points->at);
 }
 
 /* A str of code points, which may be lone surrogates. */
@@ -158,7 +166,7 @@ static int as_text(PyObject *object, void *to)
 {
     if (object)
         return points_of(object, to) ? Py_CLEANUP_SUPPORTED : 0;
-    release(to);
+    PyMem_Free(((Points *)to)->at);
     return 1;
 }
 

@@ -31,16 +31,6 @@ static Bucket *bucket_of(const Counted *table, uint32_t sentence)
     return &table->buckets[sentence & table->mask];
 }
 
-/* The sentences of a page in bytes; NULL with an error. */
-static const uint32_t *sentences_in(PyObject *bytes, Py_ssize_t *count)
-{
-    Py_ssize_t size = PyBytes_Size(bytes);
-    *count = size / 4;
-    return is_so(size % 4 == 0, PyExc_ValueError, "the sentences have another size than is needed")
-               ? (const uint32_t *)(const void *)PyBytes_AsString(bytes) /* aligned as the memory of every object */
-               : NULL;
-}
-
 /* The way of a sentence; -1 if it has none. */
 static int way_of(const Bucket *bucket, uint32_t sentence)
 {
@@ -74,18 +64,17 @@ static uint32_t on_site(const Site *site, uint32_t sentence)
     return (uint32_t)(mix(mix(sentence ^ site->name ^ site->offset) * site->base) >> 32);
 }
 
-/* Sentences, hash of the site, offset, base, and of each table the least number and the memory. */
 KERNEL(are_common)
 {
     Counted here, everywhere;
-    PyObject *bytes, *of_site, *of_all, *found;
-    const uint32_t *asked;
+    PyObject *of_site, *of_all, *found;
+    const uint32_t *asked; /* the bytes of an object are aligned */
     Site site;
     Py_ssize_t i, count, pages, sites;
-    if (!PyArg_ParseTuple(args, "SKKKO&YO&Y", &bytes, &site.name, &site.offset, &site.base, as_size, &pages, &of_site,
-                          as_size, &sites, &of_all) ||
+    if (!PyArg_ParseTuple(args, "y#KKKO&YO&Y", &asked, &count, &site.name, &site.offset, &site.base, as_size, &pages,
+                          &of_site, as_size, &sites, &of_all) ||
         !read_table(of_site, &here) || !read_table(of_all, &everywhere) ||
-        !(asked = sentences_in(bytes, &count)) || !(found = PyByteArray_FromStringAndSize(NULL, count)))
+        !(found = PyByteArray_FromStringAndSize(NULL, count /= 4)))
         return NULL;
     for (i = 0; i < count; i++) {
         SOON(bucket_of(&here, on_site(&site, asked[i])));
@@ -158,24 +147,22 @@ static void count_in(const Counted *table, uint32_t *noted, Py_ssize_t count, ui
     }
 }
 
-/* Sentences, the page's number if it has one and it is the last of them, hash of the site, offset, base, memory of the
- * site's table, bit of the site or None, memory of the table of all sites. */
 KERNEL(count_page)
 {
     Counted here, everywhere;
-    PyObject *bytes, *of_site, *bit, *of_all;
+    PyObject *of_site, *bit, *of_all;
     const uint32_t *asked;
     uint32_t *noted, bits = 0;
     Site site;
     Py_ssize_t i, count;
     int has_number, is_new;
-    if (!PyArg_ParseTuple(args, "SpKKKYOY", &bytes, &has_number, &site.name, &site.offset, &site.base, &of_site, &bit,
+    if (!PyArg_ParseTuple(args, "y#pKKKYOY", &asked, &count, &has_number, &site.name, &site.offset, &site.base, &of_site, &bit,
                           &of_all) ||
         !read_table(of_site, &here) || !read_table(of_all, &everywhere))
         return NULL;
     if (bit != Py_None)
         bits = UINT32_C(1) << (PyLong_AsUnsignedLongLongMask(bit) & 31);
-    if (PyErr_Occurred() || !(asked = sentences_in(bytes, &count)) || !(noted = memory_for(count + 1, sizeof *noted + 1)))
+    if (PyErr_Occurred() || !(noted = memory_for((count /= 4) + 1, sizeof *noted + 1)))
         return NULL;
     is_new = !(has_number && count && stood_on(&here, on_site(&site, asked[count - 1]), 0));
     if (is_new) {

@@ -3,36 +3,22 @@
 
 /* A sentence with letters. */
 typedef struct {
-    Py_ssize_t first, last; /* its place in the normalised text */
-    Py_ssize_t end;         /* behind its last letter, among the letters of all lines */
-    Py_ssize_t unspaced;    /* letters of scripts without spaces between words */
-    uint64_t hash;          /* of its letters */
+    Py_ssize_t first, last;      /* its place in the normalised text */
+    Py_UCS4 *letters;
+    Py_ssize_t length, unspaced; /* letters in all, and those of scripts without spaces between words */
+    uint64_t hash;               /* of its letters */
 } Line;
 
 struct Cut {
     Py_UCS4 *text, *letters; /* the normalised text, and behind it, in the same memory, the letters of all lines */
     uint8_t *kinds;          /* of the characters of the text, behind these */
     Py_ssize_t size, count;  /* characters of the text, and lines */
+    Py_ssize_t total;        /* letters */
     Line *lines;
     uint64_t body; /* hash of all letters, if no line was left out */
     Key key;
     uint64_t offset, base; /* for n-grams */
 };
-
-static Py_ssize_t all_letters(const Cut *cut)
-{
-    return cut->count ? cut->lines[cut->count - 1].end : 0;
-}
-
-static const Py_UCS4 *letters_of(const Cut *cut, Py_ssize_t line)
-{
-    return cut->letters + (line ? cut->lines[line - 1].end : 0);
-}
-
-static Py_ssize_t length_of(const Cut *cut, Py_ssize_t line)
-{
-    return cut->lines[line].end - (line ? cut->lines[line - 1].end : 0);
-}
 
 static void forget_cut(PyObject *capsule)
 {
@@ -65,25 +51,26 @@ static PyObject *make_cut(Cut **cut, const Cut *other, Py_ssize_t size, Py_ssize
 static int cut_lines_of(Cut *cut)
 {
     const uint8_t *kinds = cut->kinds;
-    Py_ssize_t i, count = cut->size, room = LINES, end = 0, begun;
+    Py_ssize_t i, count = cut->size, room = LINES;
+    Py_UCS4 *end = cut->letters;
     for (i = 0; i < count; i++) {
-        Line line = {.first = i};
-        for (begun = end; i < count; i++) {
+        Line line = {.first = i, .letters = end};
+        for (; i < count; i++) {
             uint8_t kind = kinds[i];
-            cut->letters[end] = cut->text[i];
+            *end = cut->text[i];
             end += kind & LETTER;
             line.unspaced += (kind & (LETTER | UNSPACED)) == (LETTER | UNSPACED);
             if (kind & (MARK | POINT) && (kind & MARK || (i + 1 < count && kinds[i + 1] & ENDING)))
                 break;
         }
         line.last = i;
-        line.end = end;
+        line.length = end - line.letters;
         while (i + 1 < count && kinds[i + 1] & MARK)
             i++;
         while (i + 1 < count && kinds[i + 1] & CLOSING)
             i++;
-        if (end == begun)
-            continue; /* without letters */
+        if (!line.length)
+            continue;
         while (kinds[line.first] & SPACE)
             line.first++;
         while (kinds[line.last - 1] & SPACE)
@@ -96,6 +83,7 @@ static int cut_lines_of(Cut *cut)
         }
         cut->lines[cut->count++] = line;
     }
+    cut->total = end - cut->letters;
     return 1;
 }
 
@@ -104,12 +92,12 @@ static PyObject *hash_lines(Cut *cut, PyObject *others)
 {
     Py_ssize_t i, count = PyList_Size(others);
     Text *texts = memory_for(cut->count + count, sizeof *texts), *lines = texts + 1 + count;
-    uint8_t *bytes = texts ? memory_for(all_letters(cut), 4) : NULL, *to = bytes;
+    uint8_t *bytes = texts ? memory_for(cut->total, 4) : NULL, *to = bytes;
     PyObject *found = NULL;
     if (bytes && read_texts(others, texts + 1)) {
         for (i = 0; i < cut->count; i++) {
             lines[i].at = to;
-            lines[i].end = to = encode(letters_of(cut, i), length_of(cut, i), to);
+            lines[i].end = to = encode(cut->lines[i].letters, cut->lines[i].length, to);
         }
         texts[0].at = bytes; /* the longest one first: the others take the lanes beside it */
         texts[0].end = to;
@@ -117,15 +105,13 @@ static PyObject *hash_lines(Cut *cut, PyObject *others)
         for (i = 0; i < cut->count; i++)
             cut->lines[i].hash = lines[i].hash;
         cut->body = texts[0].hash;
-        found = list_of(hash_item, texts + 1, count);
+        found = list_of(number_item, texts + 1, sizeof *texts, count);
     }
     PyMem_Free(bytes);
     PyMem_Free(texts);
     return found;
 }
 
-/* Table of characters, text, secret, offset, base, whether the text is in its normal spelling, other texts to hash. None if
- * the text is neither normal nor plain. */
 KERNEL(cut_text)
 {
     Cut *cut, has = {0};
@@ -144,7 +130,7 @@ KERNEL(cut_text)
             hashes = hash_lines(cut, others);
     }
     if (hashes)
-        return Py_BuildValue("NnKN", capsule, all_letters(cut), (unsigned long long)cut->body, hashes);
+        return Py_BuildValue("NnKN", capsule, cut->total, (unsigned long long)cut->body, hashes);
     Py_DECREF(capsule);
     return or_none(NULL);
 }
@@ -168,21 +154,20 @@ KERNEL(cut_without)
     }
     qsort(halves, (size_t)count, sizeof *halves, compare_halves);
     for (i = 0; capsule && i < cut->count; i++) {
-        Py_ssize_t end = all_letters(left), length = length_of(cut, i);
-        uint32_t half = (uint32_t)cut->lines[i].hash;
+        Line line = cut->lines[i];
+        uint32_t half = (uint32_t)line.hash;
         if (bsearch(&half, halves, (size_t)count, sizeof half, compare_halves))
             continue;
-        memcpy(left->letters + end, letters_of(cut, i), (size_t)length * sizeof *cut->letters);
-        left->lines[left->count] = cut->lines[i];
-        left->lines[left->count++].end = end + length;
+        line.letters = memcpy(left->letters + left->total, line.letters, (size_t)line.length * sizeof *cut->letters);
+        left->total += line.length;
+        left->lines[left->count++] = line;
     }
     PyMem_Free(halves);
     if (capsule && left->count == cut->count)
         Py_CLEAR(capsule);
-    return capsule ? Py_BuildValue("NnK", capsule, all_letters(left), (unsigned long long)0) : or_none(NULL);
+    return capsule ? Py_BuildValue("NnK", capsule, left->total, (unsigned long long)0) : or_none(NULL);
 }
 
-/* Cut text, whether to return the letters of the sentences only. Returns them with line breaks between them. */
 KERNEL(cut_strings)
 {
     Cut *cut;
@@ -194,8 +179,8 @@ KERNEL(cut_strings)
         return NULL;
     for (i = 0; i < cut->count; i++) { /* the end mark of a sentence has left room for the break */
         const Line *line = &cut->lines[i];
-        Py_ssize_t length = are_letters ? length_of(cut, i) : line->last - line->first;
-        memcpy(to, are_letters ? letters_of(cut, i) : cut->text + line->first, (size_t)length * sizeof *to);
+        Py_ssize_t length = are_letters ? line->length : line->last - line->first;
+        memcpy(to, are_letters ? line->letters : cut->text + line->first, (size_t)length * sizeof *to);
         to += length;
         *to++ = '\n';
     }
@@ -215,9 +200,9 @@ KERNEL(cut_hashes)
         return NULL;
     for (i = 0; i < cut->count; i++) {
         uint32_t half = (uint32_t)cut->lines[i].hash;
-        int is_short = length_of(cut, i) < least;
+        int is_short = cut->lines[i].length < least;
         memcpy(PyByteArray_AsString(found) + 4 * count, &half, sizeof half);
-        count += !is_short || was_short || (i + 1 < cut->count && length_of(cut, i + 1) < least);
+        count += !is_short || was_short || (i + 1 < cut->count && cut->lines[i + 1].length < least);
         was_short = is_short;
     }
     if (count < cut->count && PyByteArray_Resize(found, count * 4) < 0)
@@ -225,20 +210,18 @@ KERNEL(cut_hashes)
     return found;
 }
 
-#define MOST_LONGEST 255
+#define MOST_KEPT 255 /* of any part of a sketch */
 
 /* Finds the longest different lines, the longest first, equally long ones in order of characters; returns their number. */
-static Py_ssize_t find_longest(const Cut *cut, Py_ssize_t at_least, Py_ssize_t most, uint64_t *hashes)
+static Py_ssize_t find_longest(const Cut *cut, Py_ssize_t at_least, Py_ssize_t most, Word *best)
 {
-    Word best[MOST_LONGEST];
     Py_ssize_t i, held = 0;
     for (i = 0; i < cut->count; i++) {
-        Word line = {cut->lines[i].hash, -(double)length_of(cut, i), letters_of(cut, i), length_of(cut, i)};
-        if (line.length >= at_least && (held < most || line.weight <= best[held - 1].weight))
-            held = keep(best, held, most, &line, sizeof line, compare_weights);
+        const Line *line = &cut->lines[i];
+        Word word = {line->hash, -(double)line->length, line->letters, line->length};
+        if (word.length >= at_least && (held < most || word.weight <= best[held - 1].weight))
+            held = keep(best, held, most, &word, sizeof word, compare_weights);
     }
-    for (i = 0; i < held; i++)
-        hashes[i] = best[i].hash;
     return held;
 }
 
@@ -250,29 +233,25 @@ static char *put_half(uint64_t value, char *to)
     return to;
 }
 
-static int compare_sentences(const void *one, const void *other)
+/* 32 bits of the hash of each of some lines, in ascending order, each once. */
+static PyObject *sentences_of(const Word *lines, Py_ssize_t count)
 {
-    return memcmp(one, other, 4);
-}
-
-/* 32 bits of each of some hashes, in ascending order, each once. */
-static PyObject *sentences_of(const uint64_t *hashes, Py_ssize_t count)
-{
-    char packed[4 * MOST_LONGEST], half[4];
+    char packed[4 * MOST_KEPT], *to = packed;
+    uint32_t halves[MOST_KEPT];
     Py_ssize_t i, held = 0;
     for (i = 0; i < count; i++) {
-        put_half(hashes[i], put_half(hashes[i] >> 16, half));
-        held = keep(packed, held, MOST_LONGEST, half, sizeof half, compare_sentences);
+        uint32_t half = (uint32_t)lines[i].hash;
+        held = keep(halves, held, MOST_KEPT, &half, sizeof half, compare_halves);
     }
-    return PyBytes_FromStringAndSize(packed, 4 * held);
+    for (i = 0; i < held; i++)
+        to = put_half(halves[i], put_half(halves[i] >> 16, to));
+    return PyBytes_FromStringAndSize(packed, to - packed);
 }
-
-#define MOST_ENDS 255
 
 /* 16 bits of the hash of each of the first and last lines, or of all. */
 static PyObject *ends_of(const Cut *cut, Py_ssize_t first, Py_ssize_t last)
 {
-    char packed[4 * MOST_ENDS], *to = packed;
+    char packed[4 * MOST_KEPT], *to = packed;
     Py_ssize_t i;
     for (i = 0; i < cut->count; i++)
         if (first + last >= cut->count || i < first || i >= cut->count - last)
@@ -280,19 +259,17 @@ static PyObject *ends_of(const Cut *cut, Py_ssize_t first, Py_ssize_t last)
     return PyBytes_FromStringAndSize(packed, to - packed);
 }
 
-#define MOST_IN_TEXT 255
-
 /* 16 bits of the sum of the hashes of all different numbers in lines, and of each of the smallest ones. */
 static PyObject *numbers_of(const Cut *cut, Py_ssize_t most)
 {
-    uint64_t sum = 0, *found = memory_for(all_letters(cut), sizeof *found);
-    Py_ssize_t line, i, count = 0, kept = 0;
-    char packed[2 * MOST_IN_TEXT + 2], *at = packed + 2;
+    uint64_t sum = 0, *found = memory_for(cut->total, sizeof *found);
+    Py_ssize_t line, i, count = 0;
+    char packed[2 * MOST_KEPT + 2], *at = packed + 2;
     if (!found)
         return NULL;
     for (line = 0; line < cut->count; line++) {
-        const Py_UCS4 *letters = letters_of(cut, line);
-        Py_ssize_t first, length = length_of(cut, line);
+        const Py_UCS4 *letters = cut->lines[line].letters;
+        Py_ssize_t first, length = cut->lines[line].length;
         unsigned int digits = 0;
         for (i = 0; i < length; i++) /* most lines have none; without a branch this takes a tenth */
             digits |= letters[i] - '0' <= 9;
@@ -303,13 +280,12 @@ static PyObject *numbers_of(const Cut *cut, Py_ssize_t most)
                 found[count++] = gram_of(letters + first, i - first, cut->offset, cut->base);
         }
     }
-    qsort(found, (size_t)count, sizeof *found, compare_words);
-    for (i = 0; i < count; i++)
-        if (!i || found[i] != found[i - 1]) {
-            sum += found[i];
-            if (kept++ < most)
-                at = put_half(found[i] >> 48, at);
-        }
+    count = sort_different(found, count);
+    for (i = 0; i < count; i++) {
+        sum += found[i];
+        if (i < most)
+            at = put_half(found[i] >> 48, at);
+    }
     PyMem_Free(found);
     put_half(sum >> 48, packed);
     return PyBytes_FromStringAndSize(packed, count ? at - packed : 0);
@@ -319,8 +295,8 @@ static PyObject *numbers_of(const Cut *cut, Py_ssize_t most)
 enum { N, BINS, BITS, KEY_N, KEY_N_SPACED, KEYS, AT_LEAST, LONGEST, SENTENCES, NUMBERS, FIRST, LAST, FORM };
 #define ANY PY_SSIZE_T_MAX
 static const Py_ssize_t LEAST[FORM] = {1, 8, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0};
-static const Py_ssize_t MOST[FORM] = {ANY, MOST_BINS,    8,            ANY,          ANY,       MOST_KEYS,
-                                      ANY, MOST_LONGEST, MOST_LONGEST, MOST_IN_TEXT, MOST_ENDS, MOST_ENDS};
+static const Py_ssize_t MOST[FORM] = {ANY, MOST_BINS, 8, ANY, ANY, MOST_KEYS, ANY,
+                                      MOST_KEPT, MOST_KEPT, MOST_KEPT, MOST_KEPT, MOST_KEPT};
 
 /* 0 with an error. */
 static int is_valid(const Py_ssize_t form[FORM])
@@ -336,12 +312,12 @@ KERNEL(cut_sketch)
     Grams grams;
     Cut *cut;
     Py_ssize_t form[FORM], i, unspaced = 0, count;
-    uint64_t longest[MOST_LONGEST];
+    Word longest[MOST_KEPT];
     PyObject *sketch, *keys, *long_ones, *sentences, *numbers, *ends;
     if (!PyArg_ParseTuple(args, "O&(nnnnnnnnnnnn)", as_cut, &cut, &form[N], &form[BINS], &form[BITS], &form[KEY_N],
                           &form[KEY_N_SPACED], &form[KEYS], &form[AT_LEAST], &form[LONGEST], &form[SENTENCES], &form[NUMBERS],
                           &form[FIRST], &form[LAST]) ||
-        !is_valid(form) || !begin_grams(&grams, cut->letters, all_letters(cut), cut->offset, cut->base))
+        !is_valid(form) || !begin_grams(&grams, cut->letters, cut->total, cut->offset, cut->base))
         return NULL;
     for (i = 0; i < cut->count; i++)
         unspaced += cut->lines[i].unspaced;
@@ -352,7 +328,7 @@ KERNEL(cut_sketch)
     hash_n_grams(&grams, unspaced && 50 * unspaced >= grams.length ? form[KEY_N] : form[KEY_N_SPACED]);
     keys = smallest_of(&grams, form[KEYS]);
     i = find_longest(cut, form[AT_LEAST], form[LONGEST], longest);
-    long_ones = list_of(number_item, longest, i);
+    long_ones = list_of(number_item, longest, sizeof *longest, i);
     sentences = sentences_of(longest, i < form[SENTENCES] ? i : form[SENTENCES]);
     numbers = numbers_of(cut, form[NUMBERS]);
     ends = ends_of(cut, form[FIRST], form[LAST]);
@@ -447,8 +423,6 @@ static PyObject *pack_title(uint64_t *words, Py_ssize_t count, uint64_t flag, Py
     return PyBytes_FromStringAndSize(packed, at - packed);
 }
 
-/* Cut text, table, words, bits of a hash, a flag for numbers, one for words in the text, longest word
- * without spaces to look for, number of words. */
 KERNEL(cut_title)
 {
     Cut *cut;
@@ -468,7 +442,7 @@ KERNEL(cut_title)
             hash_each(&cut->key, texts, PyList_Size(list));
         for (i = 0; i < cut->count; i++) {
             const Line *line = &cut->lines[i];
-            found |= look_for(&title, letters_of(cut, i), length_of(cut, i), NULL);
+            found |= look_for(&title, line->letters, line->length, NULL);
             found |= look_for(&title, cut->text + line->first, line->last - line->first, cut->kinds + line->first);
         }
         for (k = 0; k < PyList_Size(list); k++) {
@@ -487,7 +461,7 @@ KERNEL(cut_title)
         packed = pack_title(words, count, flag, most);
     }
     for (k = 0; k < PyList_Size(list); k++)
-        release(&title.at[k]);
+        PyMem_Free(title.at[k].at);
     return packed;
 }
 
@@ -509,7 +483,7 @@ KERNEL(cut_lacking)
         asked[i] = PyLong_AsUnsignedLongLong(PyList_GetItem(list, i));
         MAY_BE(asked[i]) = 1;
     }
-    if (PyErr_Occurred() || !begin_grams(&grams, cut->letters, all_letters(cut), cut->offset, cut->base))
+    if (PyErr_Occurred() || !begin_grams(&grams, cut->letters, cut->total, cut->offset, cut->base))
         return NULL;
     for (; count && n <= longest && n <= grams.length; n++) {
         hash_n_grams(&grams, n);
@@ -521,5 +495,5 @@ KERNEL(cut_lacking)
         }
     }
     PyMem_Free(grams.sums);
-    return list_of(number_item, asked, count);
+    return list_of(number_item, asked, sizeof *asked, count);
 }

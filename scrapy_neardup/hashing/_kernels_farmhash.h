@@ -8,11 +8,6 @@ typedef struct {
     uint64_t x, y, z, v[2], w[2];
 } Mixed;
 
-static uint64_t half_at(const uint8_t *p)
-{
-    return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24;
-}
-
 static uint64_t shift(uint64_t value)
 {
     return value ^ value >> 47;
@@ -96,13 +91,10 @@ static uint64_t hash_long(const uint8_t *data, size_t size)
 
 KERNEL(fingerprint64)
 {
-    PyObject *bytes;
     const uint8_t *data;
-    size_t size;
-    if (!PyArg_ParseTuple(args, "S", &bytes))
+    size_t size; /* as large as a Py_ssize_t */
+    if (!PyArg_ParseTuple(args, "y#", &data, &size))
         return NULL;
-    data = (const uint8_t *)PyBytes_AsString(bytes);
-    size = (size_t)PyBytes_Size(bytes);
     return PyLong_FromUnsignedLongLong(size <= 16   ? hash_16(data, size)
                                        : size <= 64 ? hash_64(data, size)
                                                     : hash_long(data, size));

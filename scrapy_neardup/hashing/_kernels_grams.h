@@ -88,12 +88,7 @@ static Py_ssize_t different(const Grams *grams)
         table[place] = held ? held : (uint32_t)i + 1;
     }
     PyMem_Free(table);
-    if (i < count) {
-        qsort(values, (size_t)count, sizeof *values, compare_words);
-        for (i = found = 0; i < count; i++)
-            found += !i || values[i] != values[i - 1];
-    }
-    return found;
+    return i < count ? sort_different(values, count) : found;
 }
 
 #define MOST_BINS 4096
@@ -141,5 +136,5 @@ static PyObject *smallest_of(const Grams *grams, Py_ssize_t most)
             held = keep(few, held, most, &grams->at[i], sizeof *few, compare_words);
             limit = held < most ? UINT64_MAX : few[held - 1];
         }
-    return list_of(number_item, few, held);
+    return list_of(number_item, few, sizeof *few, held);
 }

@@ -21,11 +21,15 @@ typedef struct {
     uint8_t block[BLOCK];
 } Stream;
 
-/* Eight bytes as a number, the lowest first. */
+/* Four or eight bytes as a number, the lowest first. */
+static uint64_t half_at(const uint8_t *p)
+{
+    return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24;
+}
+
 static uint64_t word_at(const uint8_t *p)
 {
-    return (uint64_t)p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24 | (uint64_t)p[4] << 32 |
-           (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 | (uint64_t)p[7] << 56;
+    return half_at(p) | half_at(p + 4) << 32;
 }
 
 static const uint64_t IV[8] = {
@@ -48,34 +52,14 @@ static const uint64_t IV[8] = {
         b = TURNED(b ^ c, 63);                                                                                         \
     } while (0)
 
-/* One of the twelve rounds, by its order of the words. Written out, they take a sixth less time. */
-#define ROUND(s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15)                                 \
-    do {                                                                                                               \
-        G(v[0], v[4], v[8], v[12], m[s0], m[s1]);                                                                   \
-        G(v[1], v[5], v[9], v[13], m[s2], m[s3]);                                                                   \
-        G(v[2], v[6], v[10], v[14], m[s4], m[s5]);                                                                  \
-        G(v[3], v[7], v[11], v[15], m[s6], m[s7]);                                                                  \
-        G(v[0], v[5], v[10], v[15], m[s8], m[s9]);                                                                  \
-        G(v[1], v[6], v[11], v[12], m[s10], m[s11]);                                                                \
-        G(v[2], v[7], v[8], v[13], m[s12], m[s13]);                                                                 \
-        G(v[3], v[4], v[9], v[14], m[s14], m[s15]);                                                                 \
-    } while (0)
-
-#define ROUNDS()                                                                                                      \
-    do {                                                                                                               \
-        ROUND(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);                                                \
-        ROUND(14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3);                                                \
-        ROUND(11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4);                                                \
-        ROUND(7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8);                                                \
-        ROUND(9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13);                                                \
-        ROUND(2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9);                                                \
-        ROUND(12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11);                                                \
-        ROUND(13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10);                                                \
-        ROUND(6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5);                                                \
-        ROUND(10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0);                                                \
-        ROUND(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);                                                \
-        ROUND(14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3);                                                \
-    } while (0)
+/* The words of each round; the last two of the twelve are as the first two. */
+static const uint8_t ORDERS[10][16] = {
+    {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
+    {11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4}, {7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8},
+    {9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13}, {2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9},
+    {12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11}, {13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10},
+    {6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5}, {10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0},
+};
 
 IN_CLONES static void compress(Words h[8], const Stream *streams)
 {
@@ -92,7 +76,17 @@ IN_CLONES static void compress(Words h[8], const Stream *streams)
         LANE(v[12], k) ^= streams[k].counted;
         LANE(v[14], k) ^= streams[k].last;
     }
-    ROUNDS();
+    /* Written out, the rounds take less time. */
+#pragma GCC unroll 12
+    for (i = 0; i < 12; i++) {
+        const uint8_t *at = ORDERS[i % 10];
+#pragma GCC unroll 4
+        for (k = 0; k < 4; k++)
+            G(v[k], v[k + 4], v[k + 8], v[k + 12], m[at[2 * k]], m[at[2 * k + 1]]);
+#pragma GCC unroll 4
+        for (k = 0; k < 4; k++)
+            G(v[k], v[4 + (k + 1) % 4], v[8 + (k + 2) % 4], v[12 + (k + 3) % 4], m[at[2 * k + 8]], m[at[2 * k + 9]]);
+    }
     for (i = 0; i < 8; i++)
         h[i] ^= v[i] ^ v[i + 8];
 }
@@ -122,56 +116,53 @@ static uint8_t *encode(const Py_UCS4 *at, Py_ssize_t count, uint8_t *to)
     return to;
 }
 
-/* A secret: the state before and after its block, and the block, which is the last one of an empty text. */
+/* A secret: the state after its block, the number of its bytes, and the hash of an empty text, whose last block this is. */
 typedef struct {
-    uint64_t before[8], behind[8];
-    uint8_t block[BLOCK];
-    int is_keyed;
+    uint64_t behind[8], counted, empty;
 } Key;
+
+/* The hash of the text in a lane: the 8 bytes as a number, the first one the highest. */
+static uint64_t hash_in(const Words h[8], int lane)
+{
+    uint64_t found = 0;
+    int i;
+    for (i = 0; i < 64; i += 8)
+        found = found << 8 | (LANE(h[0], lane) >> i & 0xFF);
+    return found;
+}
 
 /* Converts an argument; 0 with an error. */
 static int as_key(PyObject *secret, void *to)
 {
     Key *key = to;
+    char *bytes;
     Py_ssize_t i, size;
     Stream streams[LANES] = {{0}};
-    Words h[8] = {0};
-    if (!is_so(PyBytes_Check(secret), PyExc_TypeError, "a secret is bytes") ||
-        !is_so((size = PyBytes_Size(secret)) <= 64, PyExc_ValueError, "a secret has 64 bytes at most"))
+    Words before[8] = {0}, h[8], empty[8];
+    if (PyBytes_AsStringAndSize(secret, &bytes, &size) < 0 ||
+        !is_so(size <= 64, PyExc_ValueError, "a secret has 64 bytes at most"))
         return 0;
-    memset(key, 0, sizeof *key);
-    key->is_keyed = size > 0;
-    memcpy(key->block, PyBytes_AsString(secret), (size_t)size);
-    memcpy(streams[0].block, key->block, BLOCK);
-    streams[0].counted = BLOCK;
-    memcpy(key->before, IV, sizeof IV);
-    key->before[0] ^= UINT64_C(0x01010000) ^ (uint64_t)size << 8 ^ 8;
+    key->counted = size ? BLOCK : 0;
+    streams[0].counted = key->counted;
+    memcpy(streams[0].block, bytes, (size_t)size);
     for (i = 0; i < 8; i++)
-        LANE(h[i], 0) = key->before[i];
+        LANE(before[i], 0) = i ? IV[i] : IV[0] ^ UINT64_C(0x01010008) ^ (uint64_t)size << 8;
+    memcpy(h, before, sizeof h);
+    memcpy(empty, before, sizeof h);
     if (size)
         compress(h, streams);
+    streams[0].last = UINT64_MAX;
+    compress(empty, streams);
+    key->empty = hash_in(empty, 0);
     for (i = 0; i < 8; i++)
         key->behind[i] = LANE(h[i], 0);
     return 1;
 }
 
-/* The UTF-8 of a text. */
 typedef struct {
-    const uint8_t *at, *end;
     uint64_t hash;
+    const uint8_t *at, *end; /* its UTF-8 */
 } Text;
-
-/* Begins a text in a lane. */
-static void begin(Stream *stream, Words h[8], int lane, const Key *key, Text *text)
-{
-    int i, is_key_last = text->at == text->end && key->is_keyed; /* of an empty text the block of the key is the last one */
-    stream->at = is_key_last ? key->block : text->at;
-    stream->end = is_key_last ? key->block + BLOCK : text->end;
-    stream->counted = key->is_keyed && !is_key_last ? BLOCK : 0;
-    text->hash = 0;
-    for (i = 0; i < 8; i++)
-        LANE(h[i], lane) = is_key_last ? key->before[i] : key->behind[i];
-}
 
 static void fill(Stream *stream)
 {
@@ -192,8 +183,15 @@ static void hash_each(const Key *key, Text *texts, Py_ssize_t count)
     int i, k, running;
     do {
         for (k = running = 0; k < LANES; k++) {
-            if (!held[k] && next < texts + count)
-                begin(&streams[k], h, k, key, held[k] = next++);
+            for (; !held[k] && next < texts + count; next++) {
+                next->hash = key->empty;
+                if (next->at == next->end)
+                    continue;
+                held[k] = next;
+                streams[k] = (Stream){.at = next->at, .end = next->end, .counted = key->counted};
+                for (i = 0; i < 8; i++)
+                    LANE(h[i], k) = key->behind[i];
+            }
             if (held[k])
                 fill(&streams[k]);
             running += held[k] != NULL;
@@ -202,36 +200,22 @@ static void hash_each(const Key *key, Text *texts, Py_ssize_t count)
             compress(h, streams);
         for (k = 0; k < LANES; k++)
             if (held[k] && streams[k].last) {
-                for (i = 0; i < 64; i += 8) /* the 8 bytes as a number, the first one the highest */
-                    held[k]->hash = held[k]->hash << 8 | (LANE(h[0], k) >> i & 0xFF);
+                held[k]->hash = hash_in(h, k);
                 held[k] = NULL;
             }
     } while (running);
 }
 
-static PyObject *hash_item(const void *texts, Py_ssize_t place)
-{
-    return PyLong_FromUnsignedLongLong(((const Text *)texts)[place].hash);
-}
-
-/* Finds the UTF-8 of each str of a list, which may get bytes in place of one with lone surrogates; 0 with an error. */
+/* Puts UTF-8 in place of each str of a list; 0 with an error. */
 static int read_texts(PyObject *list, Text *texts)
 {
-    Py_ssize_t i, size;
+    Py_ssize_t i;
     for (i = 0; i < PyList_Size(list); i++) {
-        PyObject *text = PyList_GetItem(list, i);
-        const char *at = PyUnicode_AsUTF8AndSize(text, &size);
-        if (!at && PyErr_ExceptionMatches(PyExc_UnicodeEncodeError)) {
-            PyErr_Clear();
-            if (!(text = PyUnicode_AsEncodedString(text, "utf-8", "replace")) || PyList_SetItem(list, i, text) < 0)
-                return 0;
-            at = PyBytes_AsString(text);
-            size = PyBytes_Size(text);
-        }
-        if (!at)
+        PyObject *bytes = PyUnicode_AsEncodedString(PyList_GetItem(list, i), "utf-8", "replace");
+        if (!bytes || PyList_SetItem(list, i, bytes) < 0)
             return 0;
-        texts[i].at = (const uint8_t *)at;
-        texts[i].end = texts[i].at + size;
+        texts[i].at = (const uint8_t *)PyBytes_AsString(bytes);
+        texts[i].end = texts[i].at + PyBytes_Size(bytes);
     }
     return 1;
 }
@@ -246,7 +230,7 @@ KERNEL(hash_texts)
         return NULL;
     if (read_texts(list, texts)) {
         hash_each(&key, texts, PyList_Size(list));
-        found = list_of(hash_item, texts, PyList_Size(list));
+        found = list_of(number_item, texts, sizeof *texts, PyList_Size(list));
     }
     PyMem_Free(texts);
     return found;

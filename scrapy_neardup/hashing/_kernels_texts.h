@@ -101,7 +101,6 @@ static PyObject *or_none(PyObject *found)
     return found || PyErr_Occurred() ? found : Py_NewRef(Py_None);
 }
 
-/* Table of characters, text, whether it is in its normal spelling, whether to return its letters only. */
 KERNEL(folded)
 {
     Points points;
@@ -120,7 +119,7 @@ KERNEL(folded)
         found = str_of(points.at, count);
     }
     PyMem_Free(kinds);
-    release(&points);
+    PyMem_Free(points.at);
     return or_none(found);
 }
 

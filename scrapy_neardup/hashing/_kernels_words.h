@@ -19,16 +19,10 @@ typedef struct {
 } Numbers;
 
 /* The characters that jieba's pattern calls Chinese. */
-#define FIRST_CUT 0x4E00
-#define LAST_CUT 0x9FD5
-
-static int is_cut(Py_UCS4 c)
-{
-    return c >= FIRST_CUT && c <= LAST_CUT;
-}
+#define IS_CUT(c) ((c) >= 0x4E00 && (c) <= 0x9FD5)
 
 typedef struct {
-    Slot *slots, ones[LAST_CUT - FIRST_CUT + 1]; /* of one Chinese character, found without a hash: most look-ups */
+    Slot *slots;
     uint8_t maybe[MAYBE_BYTES]; /* a bit of each word: most look-ups are of no word, and these bits stay in a cache */
     size_t size, count;
     double rare; /* the chance of a character that is no word */
@@ -47,14 +41,6 @@ static uint64_t longer(uint64_t hash, Py_UCS4 c)
     return mix(hash + c) | 1;
 }
 
-static uint64_t hash_word(const Py_UCS4 *at, Py_ssize_t count)
-{
-    uint64_t hash = 1;
-    while (count--)
-        hash = longer(hash, *at++);
-    return hash;
-}
-
 /* The slot of a word, or the empty one where it could be. */
 static Slot *slot_for(const Lexicon *lexicon, uint64_t hash)
 {
@@ -63,12 +49,6 @@ static Slot *slot_for(const Lexicon *lexicon, uint64_t hash)
     while (lexicon->slots[place].word && lexicon->slots[place].word != word)
         place = (place + 1) & (lexicon->size - 1);
     return &lexicon->slots[place];
-}
-
-/* The slot of a word of one character. */
-static Slot *slot_of(const Lexicon *lexicon, Py_UCS4 c)
-{
-    return is_cut(c) ? (Slot *)&lexicon->ones[c - FIRST_CUT] : slot_for(lexicon, longer(1, c));
 }
 
 /* The place of a number, which is added if it is new; 0 with an error. */
@@ -102,16 +82,14 @@ static Py_ssize_t read_lines(Lexicon *lexicon, const char *at, int are_weights, 
     for (; *at; at += *at == '\n') {
         uint64_t hash = 1;
         Slot *slot = NULL;
-        Py_UCS4 c;
         uint16_t place;
         char *end = NULL;
         double number;
         while (*at && *at != ' ' && *at != '\n') {
             if (slot)
                 slot->chance |= HAS_LONGER;
-            c = next_point(&at);
-            hash = longer(hash, c);
-            slot = slot ? slot_for(lexicon, hash) : slot_of(lexicon, c);
+            hash = longer(hash, next_point(&at));
+            slot = slot_for(lexicon, hash);
             lexicon->count += !slot->word;
             slot->word = (uint32_t)(hash >> 32) | 1;
             MAYBE(lexicon, hash) |= MAYBE_BIT(hash);
@@ -161,7 +139,6 @@ static void forget_lexicon(PyObject *capsule)
     PyMem_Free(lexicon);
 }
 
-/* Dictionary and weights, and an upper limit for the number of lines in both. */
 KERNEL(lexicon)
 {
     Lexicon *lexicon;
@@ -189,8 +166,6 @@ typedef struct {
     const Slot *slot;
 } Step;
 
-#define AHEAD 16 /* characters: most words have one or two, and their slots are fetched so early */
-
 /* Cuts Chinese characters as jieba does without its hidden Markov model. The first of ``steps`` begins the result. */
 static void cut_run(const Lexicon *lexicon, const Py_UCS4 *at, Py_ssize_t count, Step *steps, uint64_t *hashes)
 {
@@ -202,22 +177,18 @@ static void cut_run(const Lexicon *lexicon, const Py_UCS4 *at, Py_ssize_t count,
         SOON(&MAYBE(lexicon, twos[i]));
     }
     steps[count].chance = 0.0;
-    for (i = count + AHEAD; i-- > 0;) {
+    for (i = count; i-- > 0;) {
         Step best = {0.0, 0, 0, NULL};
         const Slot *slot = NULL;
         uint64_t hash = 0;
-        if (i >= AHEAD) {
-            if (MAYBE(lexicon, twos[i - AHEAD]) & MAYBE_BIT(twos[i - AHEAD]))
-                SOON(&lexicon->slots[(size_t)twos[i - AHEAD] & (lexicon->size - 1)]);
-        }
-        if (i >= count)
-            continue;
-        for (k = i; k < count && is_cut(at[k]) && (!slot || slot->chance & HAS_LONGER); k++) {
+        if (i >= 16) /* most words have one or two characters, and their slots are fetched so early */
+            SOON(&lexicon->slots[(size_t)twos[i - 16] & (lexicon->size - 1)]);
+        for (k = i; k < count && IS_CUT(at[k]) && (!slot || slot->chance & HAS_LONGER); k++) {
             uint16_t place;
             hash = k == i ? ones[i] : k == i + 1 ? twos[i] : longer(hash, at[k]);
             if (k > i && !(MAYBE(lexicon, hash) & MAYBE_BIT(hash)))
                 break; /* no word begins so */
-            slot = k == i ? slot_of(lexicon, at[i]) : slot_for(lexicon, hash);
+            slot = slot_for(lexicon, hash);
             if ((place = slot->chance & (HAS_LONGER - 1))) {
                 double chance = lexicon->chances.at[place] + steps[k + 1].chance;
                 if (!best.length || chance >= best.chance) /* of equals the longer one */
@@ -225,8 +196,8 @@ static void cut_run(const Lexicon *lexicon, const Py_UCS4 *at, Py_ssize_t count,
             }
         }
         if (!best.length) { /* other characters stand alone, and what is before them does not depend on them */
-            double chance = is_cut(at[i]) ? lexicon->rare + steps[i + 1].chance : 0.0;
-            best = (Step){chance, 1, ones[i], slot_of(lexicon, at[i])};
+            double chance = IS_CUT(at[i]) ? lexicon->rare + steps[i + 1].chance : 0.0;
+            best = (Step){chance, 1, ones[i], slot_for(lexicon, ones[i])};
         }
         steps[i] = best;
     }
@@ -238,23 +209,14 @@ static uint32_t kind_of(const Table *table, Py_UCS4 c)
     return kind & HAN ? HAN : entry & KATAKANA ? KATAKANA : kind & (UNSPACED | LETTER);
 }
 
-static int knows_all(Table *table, const Points *points)
-{
-    Py_ssize_t i;
-    for (i = 0; i < points->count; i++)
-        if (!KNOWS(table, points->at[i]))
-            return 0;
-    return 1;
-}
-
 /* Finds the words of a text, of Chinese ones with one character only ``singles``; their number, or -1 with an error. The
  * caller frees ``*words``. */
-static Py_ssize_t find_words(const Lexicon *lexicon, const Table *table, const Points *points, int singles, Word **words)
+static Py_ssize_t find_words(const Lexicon *lexicon, Table *table, Points *points, int singles, Word **words)
 {
     const Py_UCS4 *at = points->at, *all_end = at + points->count, *end;
     Step *steps = memory_for(points->count, sizeof *steps + 2 * sizeof(uint64_t));
-    Py_ssize_t found = 0;
-    if (!steps || !(*words = memory_for(points->count, sizeof **words))) {
+    Py_ssize_t i, found = 0;
+    if (!steps || !fold(table, points, 1, (uint8_t *)steps) || !(*words = memory_for(points->count, sizeof **words))) {
         PyMem_Free(steps);
         return -1;
     }
@@ -269,7 +231,9 @@ static Py_ssize_t find_words(const Lexicon *lexicon, const Table *table, const P
         if (kind == HAN)
             cut_run(lexicon, at, end - at, steps, (uint64_t *)(void *)(steps + points->count + 1));
         else {
-            uint64_t hash = hash_word(at, end - at);
+            uint64_t hash = 1;
+            for (i = 0; i < end - at; i++)
+                hash = longer(hash, at[i]);
             *steps = (Step){0.0, end - at, hash, slot_for(lexicon, hash)};
         }
         for (step = steps; at < end; at += step->length, step += step->length)
@@ -280,9 +244,9 @@ static Py_ssize_t find_words(const Lexicon *lexicon, const Table *table, const P
     return found;
 }
 
-static PyObject *word_item(const void *words, Py_ssize_t place)
+static PyObject *word_item(const void *place)
 {
-    const Word *word = (const Word *)words + place;
+    const Word *word = place;
     return str_of(word->at, word->length);
 }
 
@@ -300,8 +264,6 @@ static Py_ssize_t rank(Word *words, Py_ssize_t count, Py_ssize_t most)
     return held;
 }
 
-/* Table of characters, text, lexicon, whether Chinese words of one character count, number of core words, whether all words
- * are wanted. Returns all words, and the core words. */
 KERNEL(words)
 {
     Lexicon *lexicon;
@@ -314,10 +276,10 @@ KERNEL(words)
     if (!PyArg_ParseTuple(args, "O&O&O&pO&p", as_table, &table, as_text, &points, as_lexicon, &lexicon, &singles, as_size,
                           &most, &are_all_wanted))
         return NULL;
-    if (knows_all(table, &points) && (count = find_words(lexicon, table, &points, singles, &words)) >= 0 &&
-        (all = list_of(word_item, words, are_all_wanted ? count : 0)))
-        core = list_of(word_item, words, most ? rank(words, count, most) : 0);
+    if ((count = find_words(lexicon, table, &points, singles, &words)) >= 0 &&
+        (all = list_of(word_item, words, sizeof *words, are_all_wanted ? count : 0)))
+        core = list_of(word_item, words, sizeof *words, most ? rank(words, count, most) : 0);
     PyMem_Free(words);
-    release(&points);
+    PyMem_Free(points.at);
     return Py_BuildValue("NN", all, core);
 }
