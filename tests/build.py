@@ -20,7 +20,7 @@ from scrapy_neardup.judge.context import KeepPolicy, Policy
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation, Ruled
 from scrapy_neardup.judge.recipes import state_recipe
-from scrapy_neardup.kv.base import Changes
+from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.kv.files import FileEngine
 from scrapy_neardup.kv.leveldb import LevelDB
 from scrapy_neardup.kv.sqlite import SQLite
@@ -33,6 +33,7 @@ from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import pack_recipe
 from scrapy_neardup.state.record import Keep, Record
+from scrapy_neardup.state.records import ids_of, number_of
 
 #: The kinds of states that are files.
 KINDS = ["sqlite", "leveldb"]
@@ -286,3 +287,8 @@ def set_last_seen(store: PageStore, urls: dict[str, float]) -> None:
         assert record is not None
         changes.put(url_key(url, store.hashes), pack_seen(record.id, seconds))
     store.kv.write(changes, sync=True)
+
+
+def pairs(row: Row) -> list[tuple[int, int]]:
+    """The keys and ids in a row of postings, of either layout."""
+    return [(number_of(row[0]), id) for id in ids_of(row)]

@@ -70,7 +70,7 @@ def _inspect(store: PageStore, record: Record, size: int, newest: deque[int]) ->
         "group_size": size,
         "group": [_related(store, member) for id in reversed(newest) if (member := store.record(id))],
         "near_miss": inspect_near_miss(store, record),
-        "sealed": not store.is_pending(record.id),
+        "sealed": not store.journal.is_unsealed(record.id),
     }
 
 

@@ -139,7 +139,7 @@ def judge_manual_copy(context: Context) -> Ruling | None:
     if original is None:
         in_flight = context.first(context.in_flight.under(manual.other))
         return Blocked(in_flight) if in_flight is not None else None
-    # A page of a former recipe cannot be compared. Similarity 0 would mark a page that could not be judged.
+    # A page of a former recipe cannot be compared. A copy of similarity 0 would be shown without its original.
     comparison = NOT_COMPARED if original.former else context.compare(original)
     kind = comparison.kind if comparison.kind in _COPIES else Kind.NEAR
     similarity = max(comparison.similarity, 1 / 65535)

@@ -72,8 +72,8 @@ class OpenState:
         for record in store.records():
             id = record.id
             # Whether it is unsealed comes first: a page that is rolled back has no record any more.
-            is_unsettled = store.is_shared and id > settled_up_to and (store.is_pending(id) or store.record(id) is None)
-            if id not in unsealed and not is_unsettled:
+            may_move = store.is_shared and id > settled_up_to
+            if id not in unsealed and not (may_move and (store.journal.is_unsealed(id) or store.record(id) is None)):
                 yield PageEntry(record, store.last_seen(record.url), store.evidence(id))
 
 

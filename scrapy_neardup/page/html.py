@@ -45,7 +45,7 @@ def decode(body: bytes, content_type: str | None = None) -> str:
     if meta and _keeps_tags(meta):
         names.append(_resolve(meta))
     for name in dict.fromkeys(("utf-8", *names)):
-        if name not in _CHINESE and name.startswith(_SEVERAL_BYTES):  # codecs of single bytes accept all bytes
+        if name.startswith(_SEVERAL_BYTES):  # codecs of single bytes accept all bytes
             with suppress(UnicodeDecodeError, LookupError):
                 return body.decode(name)
     # The first of equals wins: the declared charset, then cp1252, which can decode any bytes.

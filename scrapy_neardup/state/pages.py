@@ -81,10 +81,6 @@ class PageStore(PageRows):
         """Return the unsealed pages: of running or killed crawls, or with feeds that were not stored."""
         return pending_in(self.snapshot or self.kv)
 
-    def is_pending(self, id: int) -> bool:
-        """Whether a page is unsealed."""
-        return self.journal.is_unsealed(id)
-
     def note_rollback(self, rolled_back: UnsealedPages) -> None:
         """Note which pages the opening rolled back."""
         self.rolled_back = rolled_back

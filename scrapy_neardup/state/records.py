@@ -259,11 +259,6 @@ class Postings:
         return ((row, changes.puts.get(row) or (b"" if row in deleted else known[row]) or b"") for row in rows)
 
 
-def pairs(row: Row) -> list[tuple[int, int]]:
-    """Return the keys and ids in a row, of either layout."""
-    return [(number_of(row[0]), id) for id in ids_of(row)]
-
-
 def number_of(key: bytes) -> int:
     """Return the key of pages in the key of a row, of either layout."""
     return int.from_bytes(key[1:_HEAD] if len(key) == _PAIR else key[1:], "big")

@@ -38,9 +38,8 @@ from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Keep
-from scrapy_neardup.state.records import pairs
 from scrapy_neardup.state.urls import STORES
-from tests.build import make_detector
+from tests.build import make_detector, pairs
 from tests.faults import lasting_state
 from tests.judge.model import (
     URLS,

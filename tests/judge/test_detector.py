@@ -206,6 +206,7 @@ def test_a_page_of_a_former_recipe_has_manual_copies_and_is_updated_when_it_come
     found = answer(make_detector(store, name), other)
     assert summary(found) == (Outcome.DUPLICATE, Kind.NEAR, "first")
     assert found.by_hand
+    assert find_record(store, other).similarity > 0  # else `explain` names no original
     assert outcome(make_detector(store, name), FIRST) is Outcome.UPDATED
 
 

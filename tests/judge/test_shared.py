@@ -31,9 +31,8 @@ from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.server.transaction import RemoteTransaction
 from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.record import Keep
-from scrapy_neardup.state.records import pairs
 from scrapy_neardup.state.urls import parse_url
-from tests.build import story
+from tests.build import pairs, story
 from tests.server.redis_cluster import Cluster
 from tests.server.redis_server import Server, client_of, running
 from tests.server.test_redis_async import count_sent

@@ -107,15 +107,15 @@ def test_it_sees_what_was_written_until_now_while_another_is_at_work(url: str) -
             assert look.postings(6, 10) == store.postings(6, 10)
             assert look.find("http://a.example/3") is None
             assert (look.pending().pages, look.pending().crawls) == (1, ("morning",))
-            assert look.is_pending(second.id)
-            assert not look.is_pending(second.id - 1)
+            assert look.journal.is_unsealed(second.id)
+            assert not look.journal.is_unsealed(second.id - 1)
             assert tally_problems(look) == []
         with seen(url) as look:
             assert look.pages == 3
         store.journal.seal(crawl, [second.id])
         with seen(url) as look:
             assert look.pending().pages == 0
-            assert not look.is_pending(second.id)
+            assert not look.journal.is_unsealed(second.id)
 
 
 def test_of_a_closed_state_nothing_changes_and_nothing_is_left(url: str, tmp_path: Path) -> None:

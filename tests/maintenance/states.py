@@ -18,7 +18,7 @@ from scrapy_neardup.state import layout
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Evidence, Record
-from scrapy_neardup.state.records import pairs
+from tests.build import pairs
 
 RECIPE: dict[str, Any] = {"method": "somebody.Elses", "parameters": {"n": (5, 3), "ü": "新"}, "hash": "none"}
 

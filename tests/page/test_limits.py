@@ -50,6 +50,7 @@ def test_metadata_is_cut() -> None:
     cut = limit_page(page, 100)
     assert (len(cut.title), len(cut.keywords[0])) == (2_000, 2_000)
     assert sum(map(len, cut.keywords)) <= 20_000
+    assert len(limit_page(Page(URL, keywords=("k" * 1_500,) * 20), 100).keywords) == 13
     assert len(normalize(cut.description)) <= 20_000
     assert cut.headline == "\n".join(many[:200])
 

@@ -119,6 +119,16 @@ def test_the_main_text_is_the_article_and_its_tree_stays() -> None:
     assert etree.tostring(root) == before
 
 
+def test_the_main_text_has_the_lines_of_the_page() -> None:
+    root = parse(
+        f"<body><article><h2>The\nfares</h2>{STORY}<p>To <a href=/pier>the\npier</a> and\nback<ul><li>Ada<li>Bob<br>Eve"
+        f"</ul><table><tr><td>one\nboat<td>two</table><pre><code>a = 1\n\n  b = 2</code></pre><p>Anna</article>"
+    )
+    lines = [" ".join(line.split()) for line in trafilatura_text(root, is_article=True).split("\n") if line.strip()]
+    expected = ["To the pier and back", "Ada", "Bob", "Eve", "one boat", "two", "a = 1", "b = 2", "Anna"]
+    assert (lines[0], lines[9:]) == ("The fares", expected)
+
+
 @pytest.mark.parametrize(
     ("count", "size", "line", "around"),
     [

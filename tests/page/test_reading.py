@@ -92,7 +92,7 @@ def test_a_short_line_is_in_the_main_text_only_alone() -> None:
 
 def test_hidden_lines_of_the_main_text_are_added_and_parts_of_visible_ones_not() -> None:
     assert read(prose(*LINES, "the pier before dawn"), "\n".join(LINES)).page.main.split("\n") == LINES
-    found = read(prose(FERRY, PEARS), f"{FERRY}\n- {KEEPER}\n{PEARS}")
+    found = read(prose(FERRY, PEARS), f"{FERRY}\n-  {KEEPER} \n{PEARS}")
     assert found.page.text == found.page.main == f"{FERRY}\n{PEARS}\n- {KEEPER}"
     assert is_kept(found) == [True, True]
     assert [*found.lines()][2:] == [(f"- {KEEPER}", LineRole.UNSEEN)]

@@ -90,7 +90,7 @@ def test_what_another_crawler_is_at_work_on_is_not_rolled_back(opening: Open) ->
     assert other.rolled_back == UnsealedPages(0, ())
     assert other.is_held
     assert other.find(URL) == page
-    assert (other.pending().pages, other.pending().crawls, other.is_pending(page.id)) == (1, ("one",), True)
+    assert (other.pending().pages, other.pending().crawls, other.journal.is_unsealed(page.id)) == (1, ("one",), True)
     one.journal.seal(crawl, [page.id])
     assert one.journal.end(crawl) == 0
     assert not opening().is_held

@@ -18,8 +18,8 @@ from scrapy_neardup.state.expiry import FRONTIER, Bounds
 from scrapy_neardup.state.opening import close_store, memory_state, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Evidence, Record
-from scrapy_neardup.state.records import pairs
 from scrapy_neardup.state.urls import STORES
+from tests.build import pairs
 from tests.state.clock import HOUR, Clock
 from tests.state.test_contract import ON_SERVER, Place, _place
 

@@ -18,8 +18,9 @@ from scrapy_neardup.state import layout, records
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.state.records import is_posting, is_unreachable, pairs
+from scrapy_neardup.state.records import is_posting, is_unreachable
 from scrapy_neardup.state.urls import STORES
+from tests.build import pairs
 from tests.state.test_contract import Place, on_disk, place
 
 __all__ = ["on_disk", "place"]

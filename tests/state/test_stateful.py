@@ -28,8 +28,8 @@ from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Evidence, Record
-from scrapy_neardup.state.records import pairs
 from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
+from tests.build import pairs
 from tests.faults import Disk
 from tests.server.redis_server import Server
 from tests.state.model import Pages, small_tables
