@@ -27,8 +27,6 @@ from scrapy_neardup.state.boilerplate import (
 
 Hashes = npt.NDArray[np.uint64]
 _NO_HASHES = np.zeros(0, np.uint64)
-#: A page asks for no more of the count of a sentence than this.
-MOST = COMMON_HERE
 #: Pages of a site in a block. Two blocks tell how many of its last pages are forms: a full one, and the next.
 _BLOCK = 512
 
@@ -146,7 +144,7 @@ class _ExactCountsOfSite(CountsOfSite):
         return forms / (pages - _BLOCK * _last_blocks(pages).start)
 
     def pages_here(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
-        return np.minimum(self._counts.numbers.get(self._numbers(sentences)), MOST).astype(np.uint16)
+        return np.minimum(self._counts.numbers.get(self._numbers(sentences)), COMMON_HERE).astype(np.uint16)
 
     def pages_everywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         return count_bits(self._counts.bits.get(sentences.astype(np.uint64)))

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from scrapy_neardup.batch.counts import MOST
+from scrapy_neardup.state.boilerplate import COMMON_HERE
 
 
 class Topic(IntEnum):
@@ -181,8 +181,8 @@ def answer_on(topic: Topic, rows: pa.Table, common: int, first: int) -> pa.Table
         ends = np.column_stack((low, high)).ravel()
         totals = ufunc.reduceat(np.append(values[left], 0), ends)[::2] if len(ends) else values[:0]
         if topic is Topic.COUNT:
-            # Else the count of a sentence of every page differs in every round, and no part stays.
-            totals = np.minimum(totals, MOST)
+            # Pages ask for no more. Else the count of a sentence of every page differs in every round.
+            totals = np.minimum(totals, COMMON_HERE)
         return make_rows(topic, parts[asking], hashes[asking], totals)
     lengths = high - low
     named = left[np.repeat(low - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())]

@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,8 +30,8 @@ from scrapy_neardup.state.record import Record
 _MANIFEST = "run.json"
 #: Records of an input in one file, and pages of the first part, at most.
 _RECORDS, _FIRST = 2_500, 5_000
-#: Sentences of a page of usual length, at most.
-_SENTENCES = 60
+#: Sentences of a page of usual length, at most; fingerprints have 256 of the longest pages.
+_SENTENCES = 30
 #: Bits of the number of a record within its input; the bits above number the input, from 1.
 _RECORD_BITS = 32
 
@@ -86,20 +87,23 @@ def new_arrow(path: Path, schema: pa.Schema, compression: str | None = "lz4") ->
         yield writer
 
 
+def read_batches(file: Path, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """Return the batches of a file, as PAGES or with only these columns."""
+    with pa.OSFile(str(file)) as opened:
+        schema = pa.ipc.open_file(opened).schema
+        read = columns and pa.ipc.IpcReadOptions(included_fields=[*map(schema.get_field_index, columns)])
+        reader = pa.ipc.open_file(opened, options=read or None)
+        yield from map(reader.get_batch, range(reader.num_record_batches))
+
+
 def count_pages(file: Path) -> int:
     """Return how many pages a file of PAGES has."""
-    with pa.OSFile(str(file)) as opened:
-        reader = pa.ipc.open_file(opened, options=pa.ipc.IpcReadOptions(included_fields=[0]))
-        return sum(reader.get_batch(number).num_rows for number in range(reader.num_record_batches))
+    return sum(map(len, read_batches(file, ("rank",))))
 
 
 def _weigh(file: Path) -> int:
-    """Return how many pages of usual length take as much memory as those of a file while they are judged."""
-    with pa.OSFile(str(file)) as opened:
-        options = pa.ipc.IpcReadOptions(included_fields=[PAGES.get_field_index("sentences")])
-        reader = pa.ipc.open_file(opened, options=options)
-        batches = map(reader.get_batch, range(reader.num_record_batches))
-        sentences = sum(len(batch.column(0).flatten()) for batch in batches)
+    """Return how many pages of usual length need as much memory as this file, while they are judged."""
+    sentences = sum(len(batch.column(0).flatten()) for batch in read_batches(file, ("sentences",)))
     return max(count_pages(file), sentences // _SENTENCES)
 
 
@@ -165,12 +169,7 @@ class ArchivePart:
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Return its pages, a thousand at most at a time, as PAGES or with only these columns."""
-        for file in self.files:
-            with pa.OSFile(str(file)) as opened:
-                schema = pa.ipc.open_file(opened).schema
-                read = columns and pa.ipc.IpcReadOptions(included_fields=[*map(schema.get_field_index, columns)])
-                reader = pa.ipc.open_file(opened, options=read or None)
-                yield from map(reader.get_batch, range(reader.num_record_batches))
+        return chain.from_iterable(read_batches(file, columns) for file in self.files)
 
     def write(self, given: str, rows: Iterable[pa.Table], judged: pa.Table) -> None:
         """Write JUDGED, and ROWS of each topic. ``given``: the digest of the answers that judging got."""

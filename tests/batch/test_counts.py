@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.batch.counts import MOST, ExactCounts
+from scrapy_neardup.batch.counts import ExactCounts
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Outcome
-from scrapy_neardup.state.boilerplate import Counts, Sentences
+from scrapy_neardup.state.boilerplate import COMMON_HERE, Counts, Sentences
 from scrapy_neardup.state.opening import memory_state
 from tests.build import make_detector, page, story
 
@@ -39,12 +39,12 @@ def test_every_sentence_of_every_site_is_counted(noted: list[tuple[str, list[int
             everywhere[one].add("a.example" if site.endswith("a.example") else site)
     for site in SITES:
         assert counts.on_site(site, OPEN).pages_here(SENTENCES).tolist() == [
-            min(MOST, here[site, one]) for one in SENTENCES.tolist()
+            min(COMMON_HERE, here[site, one]) for one in SENTENCES.tolist()
         ]
     assert counts.on_site(SITES[0], OPEN).pages_everywhere(SENTENCES).tolist() == [
         len(everywhere[one]) for one in SENTENCES.tolist()
     ]
-    assert counts.on_site(SITES[0], OPEN).pages() == min(MOST, total)
+    assert counts.on_site(SITES[0], OPEN).pages() == min(COMMON_HERE, total)
 
 
 def test_a_version_that_is_replaced_stays_in_the_state() -> None:

@@ -113,11 +113,14 @@ def test_a_part_whose_files_do_not_belong_together_is_judged_again(tmp_path: Pat
     for part in other.parts[1:]:
         judge_if_new(OPTIONS, part, make_rows(Topic.KEY, part.number, np.zeros(0, np.int64)), [])
     assert verdicts_of(run) != verdicts_of(other)
-    for part, lonely in zip(run.parts, other.parts, strict=True):
-        shutil.copy(lonely.judged, part.judged)
-    (run.folder / "complete").unlink()
-    InlineRunner(run).run()
-    assert verdicts_of(run) == judge_in_order([name])
+    given = [part.given() for part in run.parts]
+    for suffix in (".judged", ".arrow"):
+        for lonely in other.folder.glob(f"rows/*{suffix}"):
+            shutil.copy(lonely, run.folder / "rows")
+        (run.folder / "complete").unlink()
+        InlineRunner(run).run()
+        assert [part.given() for part in run.parts] == given
+        assert verdicts_of(run) == judge_in_order([name])
 
 
 @pytest.mark.slow

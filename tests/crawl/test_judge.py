@@ -32,7 +32,7 @@ class Court:
     def __init__(self, wait: float = 5.0, *, store: PageStore | None = None, pools: Any = (), **fields: str) -> None:
         self.notes = notes()
         self.detector: Detector = make_detector(store or memory_state({}))
-        source = PageSource({**DEFAULT_FIELDS, **fields}, READER)
+        source = PageSource({**DEFAULT_FIELDS, **fields}, READER, bodies=self.detector.bodies)
         page_pool, risky_pool = pools or (None, None)
         reader = AsyncPageReader(source, self.notes, page_pool=page_pool, risky_pool=risky_pool)
         watch = SiteWatch(self.notes, {})
@@ -295,6 +295,14 @@ def test_pages_are_judged_in_the_order_in_which_they_came_unless_one_takes_long(
     pool = Pool(answer, lambda content: abs(delay(content)))
     pool.has_worker = has_worker
     assert judged_in_order(Court(pools=(pool, None)), len(delays)) == order
+
+
+def test_no_worker_reads_a_page_that_is_known_by_its_bytes_and_none_is_known_once_the_state_has_failed() -> None:
+    court = Court(pools=(pool := Pool(lambda content: Page(content.url, text=article_text(1))), None))
+    court.keep(*court.pages(({}, visit(1))))
+    assert (court.kinds(({}, visit(1))), court.count("same_bytes"), len(pool.pages)) == (["unchanged"], 1, 1)
+    court.notes.report(StoreError("The disk is full."))
+    assert court.kinds(({}, visit(1))) == ["unjudged (store_failed)"]
 
 
 def test_pages_that_take_long_are_read_in_the_order_in_which_they_came() -> None:

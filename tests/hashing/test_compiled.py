@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.hashing import compiled, mix_one
@@ -116,6 +116,7 @@ STAGES: dict[str, Callable[[str], object]] = {
 
 @pytest.mark.parametrize("stage", STAGES)
 @given(TEXT)
+@example("船渡。口渡。")
 @settings(max_examples=60, deadline=None)
 def test_a_stage_returns_the_same_both_ways(stage: str, text: str) -> None:
     native, python = both(lambda: STAGES[stage](text))
@@ -219,6 +220,7 @@ WEIGHT = st.one_of(
 @given(
     st.dictionaries(HAN_WORD, st.integers(0, 9), min_size=1), st.dictionaries(HAN_WORD, WEIGHT, min_size=1), HAN_TEXT
 )
+@example({"渡": 2, "渡渡": 1}, {"a": "0.5", "渡": "1"}, "渡渡 a 口渡")
 @settings(deadline=None)
 def test_any_dictionary_cuts_the_same_both_ways(
     tmp_path_factory: pytest.TempPathFactory, dictionary: dict[str, int], weights: dict[str, str], text: str

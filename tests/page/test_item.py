@@ -119,6 +119,7 @@ def test_a_site_is_the_host_without_www_and_the_account_if_the_host_has_many() -
         ("https://mp.weixin.qq.com/s?__biz=&mid=2", "mp.weixin.qq.com"),
         ("https://mp.weixin.qq.com/s/kJ3vQ", "mp.weixin.qq.com"),
         ("https://mp.weixin.qq.com.example/s?__biz=MzA5", "mp.weixin.qq.com.example"),
+        ("http://www.daybook.example./ferry", "daybook.example"),
     ]:
         assert site_of(url) == site
 
