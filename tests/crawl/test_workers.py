@@ -95,7 +95,7 @@ def test_a_page_that_takes_too_long_is_overtaken_and_one_whose_process_dies_is_r
     site.content |= {f"/{slug}": takes(0, slug) for slug in SLUGS} | {"/endless": takes(60, "cheese-en")}
     site.content["/tea-zh"] = f"<!-- dies {tmp_path}/tea -->{html('tea-zh')}"
     paths = [f"/{one}" for one in (*SLUGS[:3], "endless", *SLUGS[3:])]
-    settings: dict[str, Any] = {"NEARDUP_EXTRACTOR": SLOW, "NEARDUP_MAX_SECONDS": 5, **IN_ORDER}
+    settings: dict[str, Any] = {"NEARDUP_EXTRACTOR": SLOW, "NEARDUP_MAX_SECONDS": 3, **IN_ORDER}
     result = crawl(paths, NEARDUP_WORKERS=3, **settings)
     assert sorted(result.paths) == sorted(paths)
     assert result.paths[-1] == "/endless", "others need not wait for it"
