@@ -74,9 +74,18 @@ class Deduplicator:
         max_text: int = MAX_TEXT,
         max_seconds: float = MAX_SECONDS,
     ) -> None:
-        arguments = {**locals(), "parameters": parameters or {}, "policy": policy or {}}
-        named = (one for one in arguments.items() if one[0] not in ("self", "store"))
-        settings = {f"NEARDUP_{name.upper()}": value for name, value in named}
+        settings = {
+            "NEARDUP_METHOD": method,
+            "NEARDUP_PARAMETERS": parameters or {},
+            "NEARDUP_EXTRACTOR": extractor,
+            "NEARDUP_POLICY": policy or {},
+            "NEARDUP_KEEP": keep,
+            "NEARDUP_SECRET": secret,
+            "NEARDUP_MIN_LETTERS": min_letters,
+            "NEARDUP_MAX_HTML": max_html,
+            "NEARDUP_MAX_TEXT": max_text,
+            "NEARDUP_MAX_SECONDS": max_seconds,
+        }
         self._process = os.getpid()
         with _errors_by_parameter(), _LOCK, ExitStack() as opened:  # whatever fails, nothing stays open
             config = Config.from_settings(settings)

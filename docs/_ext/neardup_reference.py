@@ -162,7 +162,7 @@ def verdicts_section(words: Catalogue) -> str:
 
 
 def kinds_section(words: Catalogue) -> str:
-    """The kinds, with what becomes of them by default."""
+    """The kinds, with their default policy."""
     described = _comments("scrapy_neardup.model", "Kind")
     policy = Config().policy
     rows = [(f"`{one.value}`", words(described[one.name]), f"`{policy[one]}`") for one in Kind]

@@ -17,6 +17,7 @@ from scrapy_neardup.batch.counts import ExactCounts
 from scrapy_neardup.cli.command import RECORDS, STORE, command, fields_of, flag, option
 from scrapy_neardup.cli.opening import open_or_make_state
 from scrapy_neardup.cli.output import as_json, check_outputs, format_count, progress, warn, write
+from scrapy_neardup.crawl.stats import RARE_VERDICTS
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import InputRecord, Malformed, Skipped, read_input, writers
 from scrapy_neardup.files.writers import find_output_format, open_output
@@ -274,8 +275,7 @@ class Results(ExitStack):
 
     def _lines(self, place: str, language: str) -> Iterator[str]:
         words = Words(language)
-        rare = (Outcome.MINOR_UPDATE, Outcome.BETTER)
-        outcomes = (outcome.value for outcome in Outcome if outcome not in rare or self.verdicts[outcome.value])
+        outcomes = (one.value for one in Outcome if one.value not in RARE_VERDICTS or self.verdicts[one.value])
         verdicts = words("comma").join(words(f"verdict.{one}", self.verdicts[one]) for one in outcomes)
         yield words("closing.dedup", self.records, verdicts=verdicts, written=f"{self.written:,}", place=place)
         for what, counts in (("kinds", self.kinds), ("unjudged", self.reasons), ("skipped", self.skipped)):

@@ -98,7 +98,7 @@ class _Site:
         return f"{self.minor} of {self.known} known pages" if is_many else ""
 
 
-#: Alarms by the kind of verdict that may raise them: the stat that counts the sites, and a description of one.
+#: Alarms by the outcome that may raise them: the stat that counts the sites, and a description of one.
 _ALARMS: Mapping[Outcome, Mapping[str, Callable[[_Site], str]]] = {
     Outcome.DUPLICATE: {
         stats.SUSPICIOUS_JUMP: _Site.describe_jump,

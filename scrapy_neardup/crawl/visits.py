@@ -287,8 +287,10 @@ class ResponsePipeline:
         return cls(crawler)
 
     def process_item(self, item: Any) -> Any:
-        """Make the ticket; the item passes unchanged. Without the middleware, which a project can switch off, each item
-        gets a visit of its own."""
+        """Make the ticket; the item passes unchanged.
+
+        A project can switch the middleware off. Then each item gets a visit of its own.
+        """
         middleware = self._crawler.get_spider_middleware(NearDupSpiderMiddleware)
         (Tickets() if middleware is None else middleware.tickets).issue(item)
         return item

@@ -353,7 +353,7 @@ typedef struct {
 #define START(one, other) (((one) * 31 + (other)) & (STARTS - 1))
 #define IS_SPACED(kind) (((kind) & (LETTER | UNSPACED)) == LETTER)
 
-/* Reads at most 64 words, of which unspaced ones are looked for up to a length; 0 with an error. */
+/* Reads at most 64 words; unspaced ones are looked for up to a length. Returns 0 with an error. */
 static int read_title(Title *title, Table *table, PyObject *list, Py_ssize_t longest)
 {
     Py_ssize_t i, k;

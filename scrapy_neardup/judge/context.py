@@ -53,7 +53,7 @@ class Policy:
         return self.keep_policy == FIRST
 
     def rules(self) -> dict[str, Any]:
-        """The values on which the verdict on a known text depends, as plain data.
+        """The values that decide the verdict on a known text, as plain data.
 
         States keep digests of it: pages judged by other rules are read and compared once more. The order matters.
         """
@@ -170,8 +170,15 @@ class Context:
     def search_result(self) -> SearchResult:
         """The page's overused keys, and the most similar earlier page."""
         page, policy = self.page, self.policy
-        about = page.url, self.fingerprint, page.canonical, self.delivered, policy.also_copies
-        return search(self.method, self.store, *about)
+        return search(
+            self.method,
+            self.store,
+            page.url,
+            self.fingerprint,
+            page.canonical,
+            self.delivered,
+            policy.also_copies,
+        )
 
     def filed_fingerprint(self, *, in_form: bool) -> Fingerprint:
         """The fingerprint that is filed: without overused keys, and with the mark ``in_form``."""
@@ -189,8 +196,8 @@ class Context:
         comparison, leader, compared = similar.comparison, similar.leader, similar.compared
         has_texts = self.page.text and compared.sketch and not compared.is_unjudged
         shared = self.method.shared(self.page, compared.sketch) if has_texts else ()
-        about = comparison.similarity, comparison.containment, shared
-        return Match(leader.group, leader.url, leader.first_seen, *about)
+        similarity, containment = comparison.similarity, comparison.containment
+        return Match(leader.group, leader.url, leader.first_seen, similarity, containment, shared)
 
     def verdict(self, outcome: Outcome, id: int = 0, match: Match | None = None, **more: Any) -> Verdict:
         """A verdict on the page; ``more``: other fields of it."""

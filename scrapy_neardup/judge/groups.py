@@ -46,14 +46,14 @@ def outcome_of_copy(context: Context, nearest: SimilarPage) -> Outcome:
         newest = newest_replacement(context.store, leader.group)
         if newest is not None and newest.url == known.url:
             return Outcome.UPDATED
-    if (preferred := _preferred_kind(context, nearest)) is not None:
+    if (preferred := _preferred_outcome(context, nearest)) is not None:
         return preferred
     if known is None or not known.is_delivered:
         return Outcome.DUPLICATE
     return Outcome.DUPLICATE if is_older(nearest.compared, known) and not has_led else Outcome.UNIQUE
 
 
-def _preferred_kind(context: Context, nearest: SimilarPage) -> Outcome | None:
+def _preferred_outcome(context: Context, nearest: SimilarPage) -> Outcome | None:
     """The verdict on a page that is better than the page that leads, or too long to be dropped for it; else None.
 
     A stranger must not replace an article by a part of it, or by the article with spam. So the better page holds

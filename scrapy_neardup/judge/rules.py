@@ -230,8 +230,12 @@ def reserve(
         since = delivered.original if delivered.has_led and record.is_original else delivered.age
         record = replace(record, since=since)
     evidence = make_evidence(page, kind, match, copy=record.original != record.id, keep=policy.keep)
-    near = context.search_result.near_miss if verdict.outcome is Outcome.UNIQUE and evidence is not None else None
-    if evidence is not None and near is not None and not context.person_says_keep:
+    if (
+        evidence is not None
+        and verdict.outcome is Outcome.UNIQUE
+        and (near := context.search_result.near_miss) is not None
+        and not context.person_says_keep
+    ):
         comparison, old = near.comparison, near.compared  # nearly its original: why is it none?
         decision = context.method.decision(context.fingerprint, old.sketch, context.search_result.overused_keys)
         why = f"similarity {comparison.similarity:.4f}, containment {comparison.containment:.4f}: {decision}"
