@@ -82,7 +82,7 @@ def decisions_of(store: PageStore) -> dict[str, Any]:
     try:
         return {} if packed is None else dict(json.loads(packed))
     except (ValueError, TypeError):
-        raise store.kv.damaged("the deciding settings of its last crawl cannot be read") from None
+        raise store.kv.damage_error("the deciding settings of its last crawl cannot be read") from None
 
 
 def decide(store: PageStore, said: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:

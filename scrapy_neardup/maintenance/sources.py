@@ -53,7 +53,7 @@ class OpenState:
         self.name = store.location
         self.recipe = {name: value for name, value in store.recipe.items() if name != "format"}
         self.secret = store.secret
-        self.damage_error = store.kv.damaged
+        self.damage_error = store.kv.damage_error
         self.store = store
 
     def rows(self, prefix: bytes) -> Iterator[Row]:

@@ -122,7 +122,7 @@ class PageStore(PageRows):
             for key, packed in self.kv.scan(prefix):
                 yield unpack(key, packed)
         except ValueError as error:
-            raise self.kv.damaged(str(error)) from None
+            raise self.kv.damage_error(str(error)) from None
 
     def write(self, changes: Changes, *, added: int = 0) -> None:
         """Apply changes unchecked, and wait for the disk. ``added``: how many records are new."""
@@ -159,7 +159,7 @@ class PageStore(PageRows):
         try:
             return None if packed is None else Evidence.unpack(packed)
         except ValueError as error:
-            raise self.kv.damaged(str(error)) from None
+            raise self.kv.damage_error(str(error)) from None
 
     def postings(self, key: int, limit: int) -> list[int]:
         """Return up to ``limit`` pages under ``key``, newest first."""
@@ -251,7 +251,7 @@ class PageStore(PageRows):
         try:
             return read_counts(self.kv.scan(b"b"))
         except ValueError as error:
-            raise self.kv.damaged(str(error)) from None
+            raise self.kv.damage_error(str(error)) from None
 
     def on_site(self, site: str) -> CountsOfSite:
         """Return the counts of a site by which pages are judged; see ``site_of``. The name may be empty."""

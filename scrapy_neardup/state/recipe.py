@@ -112,7 +112,7 @@ def read_recipe(
         try:
             return check_recipe(written, recipe, kv.location, named_by)
         except ValueError as error:
-            raise kv.damaged(f"its recipe cannot be read ({error})") from None
+            raise kv.damage_error(f"its recipe cannot be read ({error})") from None
     if recipe is None:
         raise StoreError(f"There is no state at {kv.location}. Name a state that a crawl has written.")
     secret = secret or Secret.drawn()

@@ -94,7 +94,7 @@ class PageRows:
         try:
             return Record.unpack(id, packed)
         except ValueError as error:
-            raise self.kv.damaged(f"the record {id:016x} cannot be read ({error})") from None
+            raise self.kv.damage_error(f"the record {id:016x} cannot be read ({error})") from None
 
     def records(self) -> Iterator[Record]:
         """Yield all records, oldest first."""
