@@ -236,7 +236,7 @@ class FileEngine(Engine):
             try:
                 self.close_files()
                 # Opening LevelDB changes its files, even if the state was then refused.
-                if witness is not None and self.tally.closed and (self._is_closing or self.is_untouched):
+                if witness is not None and self.tally.is_clean and (self._is_closing or self.is_untouched):
                     witness.close(self.tally, self.digest())
             except OSError as error:
                 raise self.out_of_reach(error) from error
@@ -316,7 +316,7 @@ class FileEngine(Engine):
         except ValueError as error:
             raise self.damage_error(f"its tally cannot be read ({error})") from None
         if witness is None:
-            if packed is not None and not tally.closed:
+            if packed is not None and not tally.is_clean:
                 raise self.damage_error(
                     f"its witness {self.witness_of(self.location)} is missing, and the database was not closed when it "
                     f"was left or copied, so pages may be missing too. Keep together {parts}"

@@ -238,8 +238,8 @@ class RedisStore(PageStore):
         )
 
     def close(self) -> None:
-        if not self._closed:
-            self._closed = True
+        if not self._is_closed:
+            self._is_closed = True
             try:
                 self._write_counts(sync=True)
             finally:

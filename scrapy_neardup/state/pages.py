@@ -59,7 +59,7 @@ class PageStore(PageRows):
         self.snapshot, self.pages_at_opening = snapshot, pages
         #: Whether another process uses the state, and the time of the rows in seconds since 1970.
         self.is_held, self.as_of = (snapshot.is_held, snapshot.as_of) if snapshot is not None else (False, 0.0)
-        self._closed = False
+        self._is_closed = False
         #: What counts and judges pages instead of ``counts``; the counts of the last site; the pages counted so far.
         self._exact: Callable[[str, Keyed], CountsOfSite] | None = None
         self._last_site: CountsOfSite | None = None
@@ -103,8 +103,8 @@ class PageStore(PageRows):
 
     def close(self) -> None:
         """Write the counts and close. A second call does nothing."""
-        if not self._closed:
-            self._closed = True
+        if not self._is_closed:
+            self._is_closed = True
             self.kv.close(self._last_changes())
 
     def _last_changes(self) -> Changes | None:
