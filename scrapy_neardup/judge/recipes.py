@@ -29,8 +29,8 @@ def method_of(recipe: Mapping[str, Any]) -> Method | None:
     with suppress(SettingsError, KeyError, TypeError, AttributeError):
         kind = METHODS[recipe["method"]]
         known = {field.name for field in fields(kind.parameters_type)}
-        given = {name: value for name, value in recipe["parameters"].items() if name in known}
-        method = make_method(kind.name, given)
+        parameters = {name: value for name, value in recipe["parameters"].items() if name in known}
+        method = make_method(kind.name, parameters)
         if is_method_of(recipe, method.recipe()):
             return method
     return None
