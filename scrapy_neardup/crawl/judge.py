@@ -16,7 +16,7 @@ from scrapy_neardup.crawl.visits import JudgedPage, Visit, fields_of
 from scrapy_neardup.errors import REASONS, AnyReason, NoWorker, PageError, StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation, Ruled, Ruling
-from scrapy_neardup.model import ROW, Outcome, Page, Verdict
+from scrapy_neardup.model import LISTING, Outcome, Page, Verdict
 from scrapy_neardup.page.extraction import Answer, PageContent
 from scrapy_neardup.page.item import Item, row_name, row_page
 from scrapy_neardup.page.source import LIMIT_REASONS, TEXT_CURE, PageSource, UnreadPage
@@ -93,7 +93,7 @@ class Judge:
             page = await self._judge(url, partial(row_page, fields, url))
         else:
             return await self._judge_once(visit, url, prepare)
-        if page.verdict.reason == ROW and self._notes.mark_logged(ROW):
+        if page.verdict.reason == LISTING and self._notes.mark_logged(LISTING):
             logger.warning(
                 "%s passes: its response gave several items without their own texts, so the page's text belongs to "
                 "none of them. Each is a row, which is compared with no other page and dropped only if it comes again "
@@ -152,7 +152,7 @@ class Judge:
 
     def _warn_of_unjudged(self, verdict: Verdict) -> None:
         reason = verdict.reason
-        if not reason or reason == ROW:
+        if not reason or reason == LISTING:
             return
         is_first = self._notes.warn_once(reason, "%s passes. %s", verdict.sentence(), REASONS[reason])
         if not is_first and reason in LIMIT_REASONS:  # each URL, because somebody may have made it on purpose
