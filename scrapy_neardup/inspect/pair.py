@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any
 
-from scrapy_neardup.errors import REASONS, AnyReason
+from scrapy_neardup.errors import AnyReason, describe_reason
 from scrapy_neardup.inspect.pages import inspect_near_miss
 from scrapy_neardup.inspect.sources import Side, fingerprint_page
 from scrapy_neardup.judge.matching import candidates, filed_fingerprint, may_decide
@@ -44,7 +44,7 @@ def inspect_pair(
         sentence = _describe(verdict, comparison)
     else:
         why = " ".join(
-            f"{name}: {REASONS[reason] if reason else 'Too little text when it was crawled.'}"
+            f"{name}: {describe_reason(reason) if reason else 'Too little text when it was crawled.'}"
             for name, fingerprint, reason in (("A", old, old_reason), ("B", new, new_reason))
             if reason or fingerprint is None
         )

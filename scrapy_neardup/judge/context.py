@@ -73,7 +73,7 @@ class CrawlContext:
         self.has_manual_verdicts = store.is_shared or next(store.rows(b"n"), None) is not None
         #: Whether the state keeps a list of dropped pages.
         self.lists_drops = store.is_persistent and policy.keep is not Keep.NOTHING
-        #: The method and all settings that decide, as text to be hashed: see ``rules.drop_marks``.
+        #: The method and all settings that decide, as text to be hashed: see ``rules.drop_hashes``.
         self.settings_text = json.dumps((method.recipe(), method.decisions(), *policy.rules().values()), sort_keys=True)
 
 
@@ -181,7 +181,7 @@ class Context:
         )
 
     def filed_fingerprint(self, *, in_form: bool) -> Fingerprint:
-        """The fingerprint that is filed: without overused keys, and with the mark ``in_form``."""
+        """The fingerprint that is filed: without overused keys, and with ``in_form``."""
         filed = without_overused_keys(self.fingerprint, self.search_result.overused_keys)
         return replace(filed, in_form=True) if in_form else filed
 

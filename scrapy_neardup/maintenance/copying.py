@@ -160,21 +160,21 @@ def repair(
     kind, location = source
     with new_state(*target, location) as (folder, draft):
         with kind.damaged_copy(location, folder) as copy:
-            damaged = DamagedState(copy, kind, location, secret)
-            with closing(open_at(target[0], draft, damaged.recipe, secret=damaged.secret)) as store:
-                rows = copy_state(damaged, store, watch=watch)
+            state = DamagedState(copy, kind, location, secret)
+            with closing(open_at(target[0], draft, state.recipe, secret=state.secret)) as store:
+                rows = copy_state(state, store, watch=watch)
                 pages, replaced = store.pages, rows.pop("replaced", 0)
-        with closing(open_at(target[0], draft, None, secret=damaged.secret)) as store:
+        with closing(open_at(target[0], draft, None, secret=state.secret)) as store:
             findings = check(store, watch)
-    missing = (damaged.pages_before or 0) - pages - damaged.unsealed - replaced
+    missing = (state.pages_before or 0) - pages - state.unsealed - replaced
     numbers = {
         "pages": pages,
-        "pages_before": damaged.pages_before,
-        "known_lost": max(damaged.named, damaged.broken, missing),  # there may be more
-        "broken": damaged.broken,
-        "unsealed": damaged.unsealed,
+        "pages_before": state.pages_before,
+        "known_lost": max(state.named, state.broken, missing),  # there may be more
+        "broken": state.broken,
+        "unsealed": state.unsealed,
         "replaced": replaced,
-        "unreadable_ranges": damaged.gaps,
+        "unreadable_ranges": state.gaps,
         "rows": {**rows, "evidence": findings.rows["evidence"]},
     }
     return numbers, findings

@@ -196,6 +196,21 @@ def test_a_page_that_takes_too_long_holds_up_no_other_page(tmp_path: Path) -> No
 
 
 @slow
+def test_a_site_of_slow_pages_leaves_a_worker_to_another_site() -> None:
+    with opened(reading(), 2) as pool:
+        for page in [pool.submit(raw("pause")) for _ in range(2)]:
+            page.result(60)
+        assert pool.busy_since == 0
+        before = time.monotonic()
+        slow_pages = [pool.submit(raw("pause")) for _ in range(6)]
+        wait_until(lambda: pool.busy_since > before, 10)
+        others = [pool.submit(raw("calm", "http://hill.example/")) for _ in range(6)]
+        assert all(isinstance(page.result(60), Page) for page in others)
+        assert sum(page.done() for page in slow_pages) < 4
+        assert all(isinstance(page.result(60), Page) for page in slow_pages)
+
+
+@slow
 @by_signal
 def test_ctrl_c_does_not_reach_a_worker() -> None:
     with opened(reading()) as pool:
@@ -238,7 +253,7 @@ def test_closing_waits_for_no_worker_that_starts(monkeypatch: pytest.MonkeyPatch
 
     def begin(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
         child = popen(*arguments, **options)
-        pool._closed.set()
+        pool._closing.set()
         return child
 
     popen = subprocess.Popen
