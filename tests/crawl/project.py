@@ -286,7 +286,7 @@ class Hasty(Passing):
     def __init__(self, crawler: Any) -> None:
         from scrapy_neardup.server import asynchronous, connection
 
-        connection.SECONDS = asynchronous.SECONDS = 2.0
+        vars(connection)["SECONDS"] = vars(asynchronous)["SECONDS"] = 2.0
         asynchronous._LOOK = 0.5
 
 

@@ -96,10 +96,11 @@ def test_a_page_that_takes_too_long_is_overtaken_and_one_whose_process_dies_is_r
     site.content["/tea-zh"] = f"<!-- dies {tmp_path}/tea -->{html('tea-zh')}"
     paths = [f"/{one}" for one in (*SLUGS[:3], "endless", *SLUGS[3:])]
     # A page that a worker begins with may take four times as long.
-    settings: dict[str, Any] = {"NEARDUP_EXTRACTOR": SLOW, "NEARDUP_MAX_SECONDS": 1, **IN_ORDER}
+    settings: dict[str, Any] = {"NEARDUP_EXTRACTOR": SLOW, "NEARDUP_MAX_SECONDS": 1.5, **IN_ORDER}
     result = crawl(paths, NEARDUP_WORKERS=3, **settings)
     assert sorted(result.paths) == sorted(paths)
-    assert result.paths[-1] == "/endless", "others need not wait for it"
+    before = {*paths} - {"/endless", "/tea-zh"}  # a worker that starts anew may take as long
+    assert before <= {*result.paths[: result.paths.index("/endless")]}, "others need not wait for it"
     assert (result.count("unjudged/too_slow"), result.count("workers/replaced"), result.count("unique")) == (1, 2, 8)
     assert result.log.count("A worker that reads pages ") == 1
 
