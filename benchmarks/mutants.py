@@ -5,7 +5,7 @@
 Rooms and files of the package are named as they stand below ``scrapy_neardup/``. The faults go into a copy of the
 checkout. First all quick tests run once, to learn which test calls which function. Then each mutant meets the tests
 that call its function, the fastest first; where these are few, those of its file, too, first those that call little
-else. A mutant that passes them meets the slow tests of its room and of crawls.
+else. A mutant that passes them meets the slow tests of its room, of hashing and of crawls.
 While you work on a room, ``--tests tests/text --no-slow`` is quicker. ``--learned FILE`` keeps what the first run
 learns, and ``--skip 20`` goes on behind the first 20 mutants.
 
@@ -47,7 +47,7 @@ FIRST = 30
 #: Seconds after which a test hangs, which finds a fault too.
 HANGS = 100
 #: Tests for the second stage, beside those of the mutant's own room.
-CRAWLS = ("tests/crawl", "tests/test_deduplicator.py")
+WIDE = ("tests/crawl", "tests/hashing", "tests/test_deduplicator.py")
 
 OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -351,7 +351,7 @@ class Checkout:
         try:
             found = self._run_chosen(mutant, limit)
             if not found and slow:
-                places = [place for place in (f"tests/{mutant.room}", *CRAWLS) if (self.root / place).exists()]
+                places = [place for place in (f"tests/{mutant.room}", *WIDE) if (self.root / place).exists()]
                 found = failure(self.pytest(*places, "-m", "slow and not soak", "-n2", "-x", limit=10 * limit))
             return found
         finally:
