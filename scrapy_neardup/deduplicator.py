@@ -105,7 +105,7 @@ class Deduplicator:
             source = config.open_source(DEFAULT_FIELDS, bodies=detector.bodies, hashes_items=False)
             self._records = Batch(detector, judge, opened.enter_context(source))
             self._opened = opened.pop_all()
-        self._closed = False
+        self._is_closed = False
         _OPEN.add(self)
 
     def check(
@@ -150,9 +150,9 @@ class Deduplicator:
 
     def close(self) -> None:
         """Release the state. A second call does nothing. Raises StoreError if the state fails."""
-        if self._closed or os.getpid() != self._process:
+        if self._is_closed or os.getpid() != self._process:
             return
-        self._closed = True
+        self._is_closed = True
         with _LOCK:
             self._opened.close()
 
@@ -166,7 +166,7 @@ class Deduplicator:
         self.close()
 
     def __repr__(self) -> str:
-        state = "closed" if self._closed else f"{self._store.pages:,} pages"
+        state = "closed" if self._is_closed else f"{self._store.pages:,} pages"
         return f"<Deduplicator on {url_of(self._store)}, {state}>"
 
     def _check_open(self) -> None:
@@ -175,7 +175,7 @@ class Deduplicator:
                 "This Deduplicator was opened by another process, and only one process may use a state at a time. Send "
                 "the pages to that process, or give each process its own state."
             )
-        if self._closed:
+        if self._is_closed:
             raise UsageError("This Deduplicator is closed. Make another one, or end the 'with' after the last check.")
 
 

@@ -16,7 +16,7 @@ _OfOurs = Literal["extractor_failed", "in_flight", "store_failed", "method_faile
 Reason = Literal[_OfText, _OfSource, _OfOurs]
 #: Empty for a page that can be judged.
 AnyReason = Reason | Literal[""]
-#: What each reason means. Docs, catalogues and tests are checked against this table.
+#: What each reason means, with settings as code. Docs, catalogues and tests are checked against this table.
 REASONS: dict[Reason, str] = {
     "no_text": "No visible prose was found in the HTML.",
     "too_short": "The prose has fewer letters and digits than `NEARDUP_MIN_LETTERS`.",
@@ -35,6 +35,11 @@ REASONS: dict[Reason, str] = {
     "store_failed": 'The state failed (`NEARDUP_ON_STORE_ERROR = "pass"`).',
     "method_failed": "The method raised an error, which the log shows once.",
 }
+
+
+def describe_reason(reason: Reason) -> str:
+    """Return what a reason means, for logs and terminals."""
+    return REASONS[reason].replace("`", "")
 
 
 class NearDupError(Exception):

@@ -183,7 +183,7 @@ class Match:
 
 
 #: The reason of a row: an item without text, one of several of a response. It is compared with no page.
-ROW: Final = "listing"
+LISTING: Final = "listing"
 
 
 class Outcome(str, Enum):

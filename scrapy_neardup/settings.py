@@ -137,23 +137,23 @@ def _max_pages(name: str, value: Any) -> int | None:
 
 
 def _fields(name: str, value: Any) -> dict[str, str]:
-    given = _mapping(name, value)
-    unknown = sorted(set(given) - set(DEFAULT_FIELDS))
-    if unknown or not all(isinstance(field, str) for field in given.values()):
+    names = _mapping(name, value)
+    unknown = sorted(set(names) - set(DEFAULT_FIELDS))
+    if unknown or not all(isinstance(field, str) for field in names.values()):
         wrong = ", ".join(unknown) or repr(value)
         raise SettingsError(f"{name} has {wrong}. It must map {', '.join(DEFAULT_FIELDS)} to names of item fields.")
-    return {**DEFAULT_FIELDS, **given}
+    return {**DEFAULT_FIELDS, **names}
 
 
 def _policy(name: str, value: Any) -> dict[Kind | Outcome, str]:
-    given, kinds = _mapping(name, value), {kind.value: kind for kind in DEFAULT_POLICY}
-    for kind, action in given.items():
+    actions, kinds = _mapping(name, value), {kind.value: kind for kind in DEFAULT_POLICY}
+    for kind, action in actions.items():
         if kind not in kinds or action not in ACTIONS:
             raise SettingsError(
                 f"{name} has {kind!r}: {action!r}. It must map kinds ({', '.join(kinds)}) to one of "
                 f"{', '.join(ACTIONS)}."
             )
-    return {**DEFAULT_POLICY, **{kinds[kind]: action for kind, action in given.items()}}
+    return {**DEFAULT_POLICY, **{kinds[kind]: action for kind, action in actions.items()}}
 
 
 #: A text that can be a host name, and no URL.
@@ -388,7 +388,7 @@ def read_setting(settings: Mapping[str, Any], name: str) -> Any:
 
 
 def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given values by field; warn of names that resemble our settings."""
+    """Return the values of settings by field; warn of names that resemble our settings."""
     values: dict[str, Any] = {}
     for name, value in settings.items():
         if name in SETTINGS:
@@ -397,8 +397,8 @@ def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
                 values[field_name] = read(name, value)
         elif name.startswith("NEARDUP_"):
             meant = meant_setting(name)
-            asked = f" Did you mean {meant}?" if meant else ""
-            raise SettingsError(f"There is no setting {name}.{asked} The settings are: {', '.join(SETTINGS)}.")
+            cure = f"Did you mean {meant}?" if meant else f"The settings are: {', '.join(SETTINGS)}."
+            raise SettingsError(f"There is no setting {name}. {cure}")
         elif meant := meant_setting(name):
             logger.warning(
                 "scrapy-neardup does not read the setting %s. If you mean its setting, write %s. If another package "

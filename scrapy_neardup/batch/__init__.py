@@ -23,9 +23,9 @@ Connected components, and the number of parts, machines and cores decide nothing
 before those of the next one, and are never judged again.
 
     read_stretch    an input                 -> PAGES           (``pages``)
-    PartPages       PAGES                    -> hashes          (``part``)
+    PartPages       PAGES                    -> hashes          (``part_pages``)
     answer          ROWS of some hashes      -> ROWS            (``rows``)
-    judge_part      PAGES, answers, records  -> ROWS, JUDGED    (``part``)
+    judge_part      PAGES, answers, records  -> ROWS, JUDGED    (``judging``)
 
 A part reads the records that answers name, of some hundred bytes each, from the files of the other parts.
 """

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.batch.pages import stored_pages
-from scrapy_neardup.batch.part import unpack_verdict
-from scrapy_neardup.batch.rows import make_table, numbers
+from scrapy_neardup.batch.rows import Numbers, is_among, make_column, make_table, numbers
 from scrapy_neardup.batch.runs import (
     EVERYWHERE,
     FORM,
     FORMED,
     HERE,
+    TAG,
     ArchivePart,
     BatchRun,
     decode,
@@ -33,28 +34,16 @@ from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.files.writers import Writer
 from scrapy_neardup.judge.records import output_fields
 from scrapy_neardup.judge.rules import count_sentences
-from scrapy_neardup.model import Fingerprint, Outcome, Page, Verdict
+from scrapy_neardup.model import Fingerprint, Kind, Match, Outcome, Page, Verdict
 from scrapy_neardup.state.boilerplate import Sentences
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Keep, Record, evidence
 
-#: The verdicts of a run. ``input`` and ``record`` (from 0) say where a page stood; the rest is as in a tag, without the
-#: time.
-VERDICTS = pa.schema(
-    [
-        ("input", pa.string()),
-        ("record", pa.uint32()),
-        *((name, pa.string()) for name in ("url", "verdict", "kind", "reason", "reader")),
-        *((name, pa.string()) for name in ("similar_id", "original", "like")),
-        ("similarity", pa.float64()),
-        ("containment", pa.float64()),
-        ("shared", pa.list_(pa.string())),
-    ]
-)
-_OF_TAG = itemgetter(*VERDICTS.names[3:])
-#: The verdict on a page like no other, and its tag.
-_UNIQUE = Verdict(Outcome.UNIQUE, "")
-_TAG = _OF_TAG(_UNIQUE.as_tag())
+#: The verdicts of a run. ``input`` and ``record`` (from 0) say where a page stood.
+VERDICTS = pa.schema([("input", pa.string()), ("record", pa.uint32()), ("url", pa.string()), *TAG])
+#: The tag of a page like no other, but for its reader and its id.
+_UNIQUE = make_table([["unique"], *[[None]] * 8, [[]]], TAG)
+_NULL = pa.scalar(None, pa.string())
 
 
 class ArchivedPage(NamedTuple):
@@ -71,44 +60,77 @@ class ArchivedPage(NamedTuple):
 
 def judged_pages(part: ArchivePart) -> Iterator[ArchivedPage]:
     """Return the pages of a part with their verdicts."""
-    judged = {rank: row for rank, *row in _rows(part.judged_pages())}
+    judged = {row["rank"]: row for row in part.judged_pages().to_pylist()}
     for batch in part.batches():
         others = _rows(batch.select(["rank", "keys", "sketch"]))
         for (page, _), (rank, keys, sketch), sentences in zip(
             stored_pages(batch), others, batch["sentences"], strict=True
         ):
             members: Sentences = numbers(sentences.values)
-            if rank in judged:
-                flags, packed, id, replaces, written = judged[rank]
-                record = None if written is None else Record.unpack(id, written)
+            row = judged.get(rank)
+            if row is None:
+                verdict = Verdict(Outcome.UNIQUE, page.url, rank, reader=page.reader)
+                flags = FORMED | (HERE | EVERYWHERE) * (len(members) > 0)
+                yield ArchivedPage(rank, page, verdict, members, flags, 0, new_record(rank, page.url, keys, sketch))
             else:
-                flags, packed, replaces = FORMED | (HERE | EVERYWHERE) * (len(members) > 0), b"", 0
-                record = new_record(rank, page.url, keys, sketch)
-            verdict = unpack_verdict(rank, page.url, page.reader, packed)
-            yield ArchivedPage(rank, page, verdict, members, flags, replaces, record)
+                record = None if row["record"] is None else Record.unpack(row["id"], row["record"])
+                yield ArchivedPage(rank, page, _verdict(page, row), members, row["flags"], row["replaces"], record)
+
+
+def _verdict(page: Page, row: dict[str, Any]) -> Verdict:
+    """Return a verdict of JUDGED. Its match has no time."""
+    url, match = row["original"] or row["like"], None
+    if row["match"]:
+        match = Match(row["match"], url, 0.0, row["similarity"], row["containment"], tuple(row["shared"]))
+    kind, outcome = row["kind"] and Kind(row["kind"]), Outcome(row["verdict"])
+    return Verdict(outcome, page.url, row["rank"], match, row["reason"] or "", kind, row["reader"] or "")
 
 
 def _rows(batch: pa.RecordBatch | pa.Table) -> Iterator[tuple[Any, ...]]:
     return zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-def write_verdicts(run: BatchRun, path: Path, see: Callable[[Verdict], None] = lambda verdict: None) -> None:
-    """Write VERDICTS to a parquet file; ``see`` gets each verdict."""
+def write_verdicts(run: BatchRun, path: Path) -> None:
+    """Write VERDICTS to a parquet file."""
+    names = make_column(run.inputs, pa.string())
     with replace_file(path) as draft, pq.ParquetWriter(draft, VERDICTS, compression="zstd") as writer:
         for part in run.own_parts:
-            judged = dict(_rows(part.judged_pages().select(["rank", "verdict"])))
+            judged = part.judged_pages()
+            known = numbers(judged["rank"])
+            tags = pa.concat_tables([judged.select(TAG.names), _UNIQUE]).combine_chunks()
             for batch in part.batches(("rank", "url", "reader")):
-                rows = list[tuple[Any, ...]]()
-                for rank, packed_url, reader in _rows(batch):
-                    url = decode(packed_url)
-                    if packed := judged.get(rank):
-                        verdict = unpack_verdict(rank, url, decode(reader), packed)
-                        tag = _OF_TAG(verdict.as_tag())
-                    else:  # as above, in a tenth of the time
-                        verdict, tag = _UNIQUE, (*_TAG[:3], decode(reader) or None, f"{rank:016x}", *_TAG[5:])
-                    see(verdict)
-                    rows.append((*run.place_of(rank), url, *tag))
-                writer.write_table(make_table(zip(*rows, strict=True), VERDICTS))
+                ranks, reader = numbers(batch["rank"]), _text(batch["reader"])
+                is_known = is_among(ranks, known)
+                found = tags.take(pa.array(np.where(is_known, np.searchsorted(known, ranks), len(known))))
+                own = {"reader": pc.if_else(pc.equal(reader, ""), _NULL, reader), "similar_id": _hex(ranks)}
+                for name, values in own.items():
+                    column = pc.if_else(pa.array(is_known), found[name], values)
+                    found = found.set_column(TAG.get_field_index(name), name, column)
+                inputs, records = run.places_of(ranks)
+                places = names.take(pa.array(inputs)), pa.array(records.astype(np.uint32)), _text(batch["url"])
+                writer.write_table(pa.table([*places, *found.columns], VERDICTS))
+
+
+def _hex(ranks: Numbers) -> pa.Array:
+    """Return ids as ``Verdict.similar_id`` does."""
+    digits, ends = ranks.astype(">i8").tobytes().hex().encode(), np.arange(len(ranks) + 1, dtype=np.int32) * 16
+    return pa.Array.from_buffers(pa.string(), len(ranks), [None, pa.py_buffer(ends), pa.py_buffer(digits)])
+
+
+def _text(packed: pa.Array) -> pa.Array:
+    """Return strings of PAGES; lone surrogates are escaped."""
+    try:
+        return packed.cast(pa.string())
+    except pa.ArrowInvalid:
+        return make_column([*map(decode, packed.to_pylist())], pa.string())
+
+
+def count_verdicts(path: Path) -> Iterator[Counter[str]]:
+    """Return how often each verdict, kind and reason stands in a file of VERDICTS."""
+    table = pq.ParquetFile(path).read(["verdict", "kind", "reason"])
+    for column in table.columns:
+        counted = column.drop_null().value_counts()
+        yield Counter(dict(zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True)))
 
 
 def write_kept(run: BatchRun, out: Writer, passes: Callable[[Verdict], bool]) -> int:
@@ -127,7 +149,7 @@ def write_kept(run: BatchRun, out: Writer, passes: Callable[[Verdict], bool]) ->
                 out.write(output_fields(entry, one.page), None, entry.line)
                 written += 1
     if (one := next(judged, None)) is not None:
-        raise _changed(run, run.place_of(one.rank)[0])
+        raise _changed(run, run.inputs[run.places_of(one.rank)[0]])
     return written
 
 

@@ -31,8 +31,8 @@ class Topic(IntEnum):
     FORM = 5
 
 
-#: The topics of questions.
-ASKED = (Topic.KEY, Topic.URL, Topic.COUNT, Topic.BITS, Topic.FORM)
+#: The topics of questions and answers.
+TOPICS = (Topic.KEY, Topic.URL, Topic.COUNT, Topic.BITS, Topic.FORM)
 
 #: The pages of a part ask for a hash, and leave something under it: in ``value`` the rank of a page (in ``original``
 #: the rank of its original, if it is a copy), a count, or bits. 0 is nothing. Parts are numbered in the order of their
@@ -51,7 +51,7 @@ ROWS = pa.schema(
 
 Numbers = npt.NDArray[np.int64]
 #: The hashes that a part asks for, of each topic in ascending order.
-Asked = Mapping[Topic, Numbers]
+Questions = Mapping[Topic, Numbers]
 
 
 class _NoPandas:
@@ -84,10 +84,11 @@ def numbers(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
 
 def make_table(columns: Iterable[Any], schema: pa.Schema) -> pa.Table:
     """Return a table of columns of values. Lone surrogates are escaped."""
-    return pa.table([_make_column(one, field.type) for one, field in zip(columns, schema, strict=True)], schema)
+    return pa.table([make_column(one, field.type) for one, field in zip(columns, schema, strict=True)], schema)
 
 
-def _make_column(values: Any, kind: pa.DataType) -> pa.Array:
+def make_column(values: Any, kind: pa.DataType) -> pa.Array:
+    """Return a column of values. Lone surrogates are escaped."""
     try:
         return pa.array(values, kind)
     except UnicodeEncodeError:
@@ -131,6 +132,12 @@ def rows_on(topic: Topic, rows: pa.Table) -> pa.Table:
     return rows_where(rows, numbers(rows["topic"]) == topic)
 
 
+def answers_on(topic: Topic, answers: pa.Table) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+    """Return the hashes and values of answers."""
+    rows = rows_on(topic, answers)
+    return unsigned(numbers(rows["hash"])), numbers(rows["value"]).astype(np.uint32)
+
+
 def distinct(rows: pa.Table) -> pa.Table:
     """Return the different answers to one part, in order."""
     columns = [numbers(rows[name]) for name in ("value", "hash", "topic")]
@@ -139,9 +146,19 @@ def distinct(rows: pa.Table) -> pa.Table:
     return rows.take(pa.array(order[is_new])).combine_chunks()
 
 
-def matching(rows: pa.RecordBatch, asked: Numbers) -> pa.Table:
-    """Return the rows of one topic that have one of these hashes."""
-    return pa.Table.from_batches([rows_where(rows, is_among(numbers(rows["hash"]), asked))], ROWS)
+class HashSet:
+    """Hashes in ascending order, to be found among many others. Most others fail at a table of first bits."""
+
+    def __init__(self, hashes: Numbers) -> None:
+        self._hashes, bits = hashes, len(hashes).bit_length() + 3
+        self._shift, self._table = np.uint64(64 - bits), np.zeros(1 << bits, bool)
+        self._table[unsigned(hashes) >> self._shift] = True
+
+    def rows_in(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows with one of these hashes."""
+        hashes = numbers(rows["hash"])
+        places = np.flatnonzero(self._table[unsigned(hashes) >> self._shift])
+        return rows.take(pa.array(places[is_among(hashes[places], self._hashes)]))
 
 
 def is_among(values: npt.NDArray[Any], known: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -152,16 +169,11 @@ def is_among(values: npt.NDArray[Any], known: npt.NDArray[Any]) -> npt.NDArray[n
     return found
 
 
-def answer(rows: pa.Table, common: int, first: int) -> pa.Table:
-    """Answer what the part ``first`` and later ones ask, as ROWS.
+def answer(topic: Topic, rows: pa.Table, common: int, first: int) -> pa.Table:
+    """Answer what the part ``first`` and later ones ask on a topic, as ROWS.
 
     ``rows``: all rows of some hashes, in any order. ``common``: see ``Method.common``.
     """
-    return pa.concat_tables(answer_on(topic, rows_on(topic, rows), common, first) for topic in ASKED)
-
-
-def answer_on(topic: Topic, rows: pa.Table, common: int, first: int) -> pa.Table:
-    """Answer questions of one topic: see ``answer``."""
     rows = rows.sort_by([(name, "ascending") for name in ("hash", "part", "value")])
     hashes, parts, values = (numbers(rows[name]) for name in ("hash", "part", "value"))
     is_new = _is_first(hashes)
@@ -197,8 +209,8 @@ def _is_first(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     return found
 
 
-def named_ranks(given: pa.Table) -> Numbers:
+def named_ranks(answers: pa.Table) -> Numbers:
     """Return the ranks of the pages that answers name, and of their originals."""
-    given = rows_where(given, numbers(given["topic"]) <= Topic.URL)
-    ranks = sorted_set(np.concatenate((numbers(given["value"]), numbers(given["original"]))))
+    answers = rows_where(answers, numbers(answers["topic"]) <= Topic.URL)
+    ranks = sorted_set(np.concatenate((numbers(answers["value"]), numbers(answers["original"]))))
     return ranks[ranks > 0]

@@ -23,24 +23,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from scrapy_neardup.batch.judging import judge_part
 from scrapy_neardup.batch.pages import read_stretch
-from scrapy_neardup.batch.part import PartPages, judge_part
+from scrapy_neardup.batch.part_pages import PartPages
 from scrapy_neardup.batch.rows import (
-    ASKED,
     ROWS,
-    Asked,
+    TOPICS,
+    HashSet,
+    Questions,
     Topic,
     answer,
-    answer_on,
     distinct,
     is_among,
     leave_pandas_out,
     make_rows,
-    matching,
     named_ranks,
     numbers,
+    rows_on,
+    sorted_set,
 )
-from scrapy_neardup.batch.runs import ArchivePart, BatchOptions, BatchRun, count_pages
+from scrapy_neardup.batch.runs import ArchivePart, BatchOptions, BatchRun
 from scrapy_neardup.errors import NearDupError
 
 if TYPE_CHECKING:
@@ -57,20 +59,9 @@ _PROCESS, _PAGE = 200_000_000, 7_000
 _LEAST_PAGES = 1000
 
 
-def plan(memory: int, processes: int, *, on_spark: bool) -> tuple[int, int]:
-    """Return how many processes can read within so many bytes, and how many pages a part then has.
-
-    On this machine one process more judges, and waits for the readers while they are slower. On Spark all of them judge
-    at once. Raises NearDupError if the memory is too little.
-    """
-    judges = processes if on_spark else 1
-    least = judges * (_PROCESS + _LEAST_PAGES * _PAGE) if on_spark else 3 * _PROCESS
+def _check_memory(memory: int, least: int, cure: str) -> None:
     if memory < least:
-        cure = f" for {processes} processes. Set fewer NEARDUP_WORKERS, or give" if on_spark else ". Give"
-        raise NearDupError(f"--memory is too little{cure} {-(-least // 10**6)}MB or more.")
-    readers = processes if on_spark else max(1, min(processes, memory // _PROCESS - 2))
-    free = memory if on_spark else memory - readers * _PROCESS
-    return readers, (free // judges - _PROCESS) // _PAGE
+        raise NearDupError(f"--memory is too little. {cure} {-(-least // 10**6)}MB or more.")
 
 
 class LocalRunner:
@@ -85,6 +76,17 @@ class LocalRunner:
         self._run = run
         self._readers = readers
         self._inform = inform
+
+    @staticmethod
+    def plan(memory: int, processes: int) -> tuple[int, int]:
+        """Return how many processes can read within so many bytes, and how many pages a part then has.
+
+        One process more judges, and waits for the readers while they are slower. Raises NearDupError if the memory is
+        too little.
+        """
+        _check_memory(memory, 3 * _PROCESS, "Give")
+        readers = max(1, min(processes, memory // _PROCESS - 2))
+        return readers, (memory - (readers + 1) * _PROCESS) // _PAGE
 
     def run(self) -> None:
         """Complete the run. Raises NearDupError."""
@@ -102,9 +104,9 @@ class LocalRunner:
         earlier = [*(run.previous.parts if run.previous else ())]
         with closing(self._files()) as files:
             for part in run.group(files):
-                self._judge(part, earlier)
+                self._judge_part(part, earlier)
                 earlier.append(part)
-                pages += sum(map(count_pages, part.files))
+                pages += sum(map(len, part.batches(("rank",))))
                 self._inform(f"{pages:,} pages judged")
 
     def _files(self) -> Generator[Path]:
@@ -139,7 +141,7 @@ class LocalRunner:
                 for task in wait(reading, 0.05, FIRST_EXCEPTION).done:
                     task.result()
 
-    def _judge(self, part: ArchivePart, earlier: Sequence[ArchivePart]) -> None:
+    def _judge_part(self, part: ArchivePart, earlier: Sequence[ArchivePart]) -> None:
         judge_after(self._run.options, part, earlier)
 
 
@@ -163,26 +165,26 @@ def judge_after(options: BatchOptions, part: ArchivePart, earlier: Sequence[Arch
     """Judge a part; all earlier ones are judged."""
     common, pages = options.make_method().common, None
     if part.rows.exists():  # a killed run judged it, but perhaps without answers to all that its pages asked
-        asked = part.asked()
-        given = _answers(asked, earlier, common)
+        asked = part.questions()
+        answers = _answers(asked, earlier, common)
     else:
         pages = PartPages(options, part)
-        asked = pages.asked
-        given = _answers(asked, earlier, common)
-        given = pa.concat_tables([given, _answers(pages.asked_of_forms(given), earlier, common)])
-    while judge_if_new(options, part, given, earlier, pages):
-        before, asked = asked, part.asked()
+        asked = pages.questions
+        answers = _answers(asked, earlier, common)
+        answers = pa.concat_tables([answers, _answers(pages.questions_of_forms(answers), earlier, common)])
+    while judge_if_new(options, part, answers, earlier, pages):
+        before, asked = asked, part.questions()
         others = {topic: hashes[~is_among(hashes, before[topic])] for topic, hashes in asked.items()}
         more = _answers(others, earlier, common)
         if not len(more):
             return
-        given = pa.concat_tables([given, more])
+        answers = pa.concat_tables([answers, more])
 
 
 def judge_if_new(
     options: BatchOptions,
     part: ArchivePart,
-    given: pa.Table,
+    answers: pa.Table,
     parts: Sequence[ArchivePart],
     pages: PartPages | None = None,
 ) -> bool:
@@ -190,32 +192,35 @@ def judge_if_new(
 
     ``parts``: all parts before it.
     """
-    given = distinct(given)  # two questions may have one answer
-    ranks, firsts = named_ranks(given), [one.first for one in parts]
+    answers = distinct(answers)  # two questions may have one answer
+    ranks, firsts = named_ranks(answers), [one.first for one in parts]
     places = np.searchsorted(firsts, ranks, "right") - 1
     records = [one for place in np.unique(places) for one in parts[place].records(ranks[places == place])]
     digest = blake2b(digest_size=16)
-    for column in given.columns:
+    for column in answers.columns:
         digest.update(numbers(column).data)
     for id, packed in records:
         digest.update(id.to_bytes(8, "big") + packed)
-    if part.given() == digest.hexdigest():
+    if part.digest() == digest.hexdigest():
         return False
-    judged = judge_part(options, part, pages or PartPages(options, part), given, records)
+    judged = judge_part(options, part, pages or PartPages(options, part), answers, records)
     part.write(digest.hexdigest(), *judged)
     return True
 
 
-def _answers(asked: Asked, parts: Sequence[ArchivePart], common: int) -> pa.Table:
+def _answers(asked: Questions, parts: Sequence[ArchivePart], common: int) -> pa.Table:
     """Return the answers of these parts to the questions of the next one."""
-    rows = {topic: [make_rows(topic, len(parts), hashes)] for topic, hashes in asked.items()}
-    topics = [topic for topic, hashes in asked.items() if len(hashes)]
-    for part in parts if topics else ():
-        for topic, left in zip(topics, part.rows_of(*topics), strict=True):
-            rows[topic].append(matching(left, asked[topic]))
-    return pa.concat_tables(
-        answer_on(topic, pa.concat_tables(found), common, len(parts)) for topic, found in rows.items()
-    )
+    sets = {topic: HashSet(hashes) for topic, hashes in asked.items() if len(hashes)}
+    found = {topic: [ROWS.empty_table()] for topic in asked}
+    for part in parts if sets else ():
+        for (topic, hashes), left in zip(sets.items(), part.rows_of(*sets), strict=True):
+            found[topic].append(pa.Table.from_batches([hashes.rows_in(left)], ROWS))
+    answers = list[pa.Table]()
+    for topic, tables in found.items():
+        left = pa.concat_tables(tables)
+        asking = make_rows(topic, len(parts), sorted_set(numbers(left["hash"])))  # the others have no answer
+        answers.append(answer(topic, pa.concat_tables([left, asking]), common, len(parts)))
+    return pa.concat_tables(answers)
 
 
 # Spark.
@@ -235,6 +240,13 @@ class SparkRunner(LocalRunner):
     """
 
     _session: SparkSession
+
+    @staticmethod
+    def plan(memory: int, processes: int) -> tuple[int, int]:
+        """Return ``processes``, which read and then judge, and how many pages a part of each then has."""
+        cure = f"For {processes} processes set fewer NEARDUP_WORKERS, or give"
+        _check_memory(memory, processes * (_PROCESS + _LEAST_PAGES * _PAGE), cure)
+        return processes, (memory // processes - _PROCESS) // _PAGE
 
     def _complete(self) -> None:
         run = self._run
@@ -281,8 +293,8 @@ class SparkRunner(LocalRunner):
         answers = rows.repartition(len(parts), "hash").mapInArrow(
             partial(_answer, options.make_method().common, first), _TYPE
         )
-        given = answers.repartitionById(len(own), col("part") - first)
-        judged = given.mapInArrow(partial(_judge, options, parts), "judged boolean").collect()
+        by_part = answers.repartitionById(len(own), col("part") - first)
+        judged = by_part.mapInArrow(partial(_judge_parts, options, parts), "judged boolean").collect()
         return sum(row.judged for row in judged)
 
 
@@ -298,9 +310,9 @@ def _load(options: BatchOptions, parts: Sequence[ArchivePart], numbers: _Batches
             part = parts[number]
             yield from make_rows(Topic.PART, number, np.array([number])).to_batches()
             if part.rows.exists():
-                yield from part.rows_of(*ASKED)
+                yield from part.rows_of(*TOPICS)
             else:
-                for topic, hashes in PartPages(options, part).asked.items():
+                for topic, hashes in PartPages(options, part).questions.items():
                     yield from make_rows(topic, number, hashes).to_batches()
 
 
@@ -308,13 +320,14 @@ def _answer(common: int, first: int, batches: _Batches) -> _Batches:
     """Answer the questions about some hashes."""
     rows = _table(batches)
     yield from rows.filter((pc.field("topic") == Topic.PART) & (pc.field("part") >= first)).to_batches()
-    yield from answer(rows, common, first).to_batches()
+    for topic in TOPICS:
+        yield from answer(topic, rows_on(topic, rows), common, first).to_batches()
 
 
-def _judge(options: BatchOptions, parts: Sequence[ArchivePart], batches: _Batches) -> _Batches:
+def _judge_parts(options: BatchOptions, parts: Sequence[ArchivePart], batches: _Batches) -> _Batches:
     """Judge parts by the answers; yield for each whether it was judged."""
     rows = _table(batches)
     for number in pc.unique(rows["part"]).to_pylist():
-        given = rows.filter((pc.field("part") == number) & (pc.field("topic") != Topic.PART))
-        judged = judge_if_new(options, parts[number], given, parts[:number])
+        answers = rows.filter((pc.field("part") == number) & (pc.field("topic") != Topic.PART))
+        judged = judge_if_new(options, parts[number], answers, parts[:number])
         yield pa.record_batch([pa.array([judged])], ["judged"])

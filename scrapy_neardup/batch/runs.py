@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from scrapy_neardup.atomic import open_private, replace_file
-from scrapy_neardup.batch.rows import ASKED, ROWS, Asked, Numbers, Topic, is_among, numbers, rows_where, sorted_set
+from scrapy_neardup.batch.rows import ROWS, TOPICS, Numbers, Questions, Topic, is_among, numbers, rows_where, sorted_set
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods import Method
@@ -50,18 +50,25 @@ PAGES = pa.schema(
         ("own", pa.int64()),
     ]
 )
-#: The pages of a part that may be more than a new original: see ``part``. ``verdict``: packed, empty for a unique page
-#: like no other.
-#: ``record``: the packed record that the page wrote, or null; ``id`` is its id, and it replaces the record
-#: ``replaces``. Ids are ranks. All other pages of a part are new originals.
+#: The columns of a verdict: a tag without the time. Lone surrogates are escaped.
+TAG = pa.schema(
+    [
+        *((name, pa.string()) for name in ("verdict", "kind", "reason", "reader", "similar_id", "original", "like")),
+        *((name, pa.float64()) for name in ("similarity", "containment")),
+        ("shared", pa.list_(pa.string())),
+    ]
+)
+#: The pages of a part that may be more than a new original: see ``part_pages``. ``match``: the id of the page that
+#: decided the verdict, or 0. ``record``: the packed record that the page wrote, or null. ``id`` is its id, and it
+#: replaces the record ``replaces``. Ids are ranks. All other pages of a part are new originals.
 JUDGED = pa.schema(
     [
         ("rank", pa.int64()),
         ("flags", pa.int8()),
-        ("verdict", pa.binary()),
-        ("id", pa.int64()),
-        ("replaces", pa.int64()),
+        *((name, pa.int64()) for name in ("id", "replaces")),
         ("record", pa.binary()),
+        ("match", pa.int64()),
+        *TAG,
     ]
 )
 #: Flags of a judged page: its sentences count for its site, and everywhere; it counts among the pages of its site that
@@ -88,23 +95,17 @@ def new_arrow(path: Path, schema: pa.Schema, compression: str | None = "lz4") ->
 
 
 def read_batches(file: Path, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """Return the batches of a file, as PAGES or with only these columns."""
+    """Return the batches of a file of PAGES, all columns or only these."""
+    fields = [PAGES.get_field_index(name) for name in columns or PAGES.names]
     with pa.OSFile(str(file)) as opened:
-        schema = pa.ipc.open_file(opened).schema
-        read = columns and pa.ipc.IpcReadOptions(included_fields=[*map(schema.get_field_index, columns)])
-        reader = pa.ipc.open_file(opened, options=read or None)
+        reader = pa.ipc.open_file(opened, options=pa.ipc.IpcReadOptions(included_fields=fields))
         yield from map(reader.get_batch, range(reader.num_record_batches))
-
-
-def count_pages(file: Path) -> int:
-    """Return how many pages a file of PAGES has."""
-    return sum(map(len, read_batches(file, ("rank",))))
 
 
 def _weigh(file: Path) -> int:
     """Return how many pages of usual length need as much memory as this file, while they are judged."""
-    sentences = sum(len(batch.column(0).flatten()) for batch in read_batches(file, ("sentences",)))
-    return max(count_pages(file), sentences // _SENTENCES)
+    sentences = [batch["sentences"] for batch in read_batches(file, ("sentences",))]
+    return max(sum(map(len, sentences)), sum(len(one.flatten()) for one in sentences) // _SENTENCES)
 
 
 def rank_of(input: int, record: int) -> int:
@@ -151,9 +152,9 @@ class BatchOptions:
         return plain
 
 
-def _given(file: Path) -> str:
+def _digest_of(file: Path) -> str:
     with pa.memory_map(str(file)) as opened:
-        found: bytes = pa.ipc.open_file(opened).schema.metadata[b"given"]
+        found: bytes = pa.ipc.open_file(opened).schema.metadata[b"digest"]
         return found.decode()
 
 
@@ -171,24 +172,24 @@ class ArchivePart:
         """Return its pages, a thousand at most at a time, as PAGES or with only these columns."""
         return chain.from_iterable(read_batches(file, columns) for file in self.files)
 
-    def write(self, given: str, rows: Iterable[pa.Table], judged: pa.Table) -> None:
-        """Write JUDGED, and ROWS of each topic. ``given``: the digest of the answers that judging got."""
-        with new_arrow(self.judged, JUDGED.with_metadata({"given": given}), compression=None) as writer:
+    def write(self, digest: str, rows: Iterable[pa.Table], judged: pa.Table) -> None:
+        """Write JUDGED, and ROWS of each topic. ``digest``: that of the answers that judging got."""
+        with new_arrow(self.judged, JUDGED.with_metadata({"digest": digest}), compression=None) as writer:
             writer.write_table(judged.combine_chunks())  # not packed: mapped, to read single rows
-        schema = ROWS.with_metadata({"given": given})
+        schema = ROWS.with_metadata({"digest": digest})
         with new_arrow(self.rows, schema) as writer:
             for table in rows:
                 columns = [column.combine_chunks() for column in table.columns]
                 writer.write_batch(pa.record_batch(columns, schema))
 
-    def given(self) -> str:
+    def digest(self) -> str:
         """Return the digest that ``write`` got, or an empty string before the part is judged.
 
         A kill, or two tasks of Spark for one part, may leave two files that do not belong together: it is not judged.
         """
         if not self.rows.exists():
             return ""
-        one, other = (_given(file) for file in (self.judged, self.rows))
+        one, other = (_digest_of(file) for file in (self.judged, self.rows))
         return one if one == other else ""
 
     def rows_of(self, *topics: Topic) -> Iterator[pa.RecordBatch]:
@@ -198,9 +199,9 @@ class ArchivePart:
             for topic in topics:
                 yield reader.get_batch(topic - 1).replace_schema_metadata(None)
 
-    def asked(self) -> Asked:
+    def questions(self) -> Questions:
         """Return the hashes that the judged pages ask for."""
-        rows = zip(ASKED, self.rows_of(*ASKED), strict=True)
+        rows = zip(TOPICS, self.rows_of(*TOPICS), strict=True)
         return {topic: sorted_set(numbers(found["hash"])) for topic, found in rows}
 
     def judged_pages(self) -> pa.Table:
@@ -211,7 +212,8 @@ class ArchivePart:
         """Return the ids and packed records that the pages with these ranks, which ascend, wrote."""
         judged = self.judged_pages()
         known = numbers(judged["rank"])
-        written = {one["rank"]: one for one in rows_where(judged, is_among(known, ranks)).to_pylist()}
+        wrote = judged.select(["rank", "id", "record"])
+        written = {one["rank"]: one for one in rows_where(wrote, is_among(known, ranks)).to_pylist()}
         for batch in self.batches(("rank", "url", "keys", "sketch")):
             for page in rows_where(batch, is_among(numbers(batch["rank"]), ranks)).to_pylist():
                 one = written.get(page["rank"])
@@ -332,10 +334,9 @@ class BatchRun:
         every = (Stretch(number, name, stride) for number, name in named for stride in range(self.strides))
         return [one for one in every if not self.marker(one).exists()]
 
-    def place_of(self, rank: int) -> tuple[str, int]:
-        """Return the name of the input of a page, and the number of its record there."""
-        input, record = rank >> _RECORD_BITS, rank & ((1 << _RECORD_BITS) - 1)
-        return self.inputs[input - self.first_input], record
+    def places_of(self, ranks: Any) -> tuple[Any, Any]:
+        """Return for each rank the place of its input among ``inputs``, and the number of its record there."""
+        return (ranks >> _RECORD_BITS) - self.first_input, ranks & ((1 << _RECORD_BITS) - 1)
 
     def marker(self, stretch: Stretch) -> Path:
         """Return the file that is there once a stretch is read."""

@@ -58,8 +58,8 @@ def batch_command(arguments: argparse.Namespace, config: Config) -> int:
     """Judge all records, and write the results; return 1 if a record was malformed."""
     import_library("pyarrow", "parquet", "scrapy neardup batch")
     from scrapy_neardup.batch.pages import malformed_records, skipped_records
-    from scrapy_neardup.batch.results import export_state, write_kept, write_verdicts
-    from scrapy_neardup.batch.runners import LocalRunner, SparkRunner, plan
+    from scrapy_neardup.batch.results import count_verdicts, export_state, write_kept, write_verdicts
+    from scrapy_neardup.batch.runners import LocalRunner, SparkRunner
     from scrapy_neardup.batch.runs import BatchOptions, BatchRun
 
     _check(config, arguments.store)
@@ -69,15 +69,16 @@ def batch_command(arguments: argparse.Namespace, config: Config) -> int:
     kept_format = find_output_format(arguments.kept) if arguments.kept else ""
     fields = fields_of(arguments, config.fields)
     options = BatchOptions(config, config.secret, fields, arguments.id, arguments.format)
-    on_spark = arguments.runner == SPARK
+    runner = SparkRunner if arguments.runner == SPARK else LocalRunner
     processes = config.workers if isinstance(config.workers, int) and config.workers else os.cpu_count() or 1
-    readers, pages = plan(memory, processes, on_spark=on_spark)
+    readers, pages = runner.plan(memory, processes)
     previous = BatchRun.load(Path(arguments.previous), options) if arguments.previous else None
     folder = Path(arguments.run or f"{output}.run")
     run = BatchRun(folder, options, inputs, previous, pages=pages, strides=-(-readers // len(inputs)))
-    (SparkRunner if on_spark else LocalRunner)(run, readers, warn).run()
+    runner(run, readers, warn).run()
     results.skipped = skipped_records(run)
-    write_verdicts(run, output, results.add)
+    write_verdicts(run, output)
+    results.verdicts, results.kinds, results.reasons = count_verdicts(output)
     with results:
         for malformed in malformed_records(run):
             results.reject(malformed)

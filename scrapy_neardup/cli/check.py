@@ -39,15 +39,15 @@ def check_command(arguments: argparse.Namespace, config: Config) -> int:
     """Check or repair; return 1 if the state, or the repaired copy, has problems."""
     url = find_state(arguments.store, config)
     kind, place = locate_state(url)
-    asked: str | None = arguments.repair
-    if asked is None:
+    new_state: str | None = arguments.repair
+    if new_state is None:
         found = _check(url, config.secret)
         advice = "" if found.sound else "To save everything readable in a new state: scrapy neardup check --repair TO"
         present(arguments, {"store": place, **_data(found)}, [*_lines(found, place), advice])
         return 0 if found.sound else 1
     if not issubclass(kind, FileEngine):
         raise StoreError(f"The state at {place} is on a server, where it cannot be repaired. Restore it from a backup.")
-    target = locate_new_state(asked, "--repair", kind)
+    target = locate_new_state(new_state, "--repair", kind)
     numbers, found = repair((kind, place), target, watch=progress, secret=config.secret)
     data = {"source": place, "store": target[1], **numbers, "check": _data(found)}
     lines = [

@@ -131,19 +131,19 @@ def dedup_command(arguments: argparse.Namespace, config: Config) -> int:
 
 
 @contextmanager
-def _open_state(asked: str | None, method: Method, config: Config) -> Iterator[PageStore]:
+def _open_state(url: str | None, method: Method, config: Config) -> Iterator[PageStore]:
     """Open or make the state that the user named, or a temporary one."""
-    if asked and parse_url(asked, STORE)[0].is_persistent:
-        need_lasting_method(method, asked)
+    if url and parse_url(url, STORE)[0].is_persistent:
+        need_lasting_method(method, url)
         recipe = state_recipe(method, config.make_extractor())
-        with open_or_make_state(asked, recipe, config.secret) as store:
+        with open_or_make_state(url, recipe, config.secret) as store:
             take_over(store, recipe, config.deciding(method), warn=warn, inform=warn)
             yield store
         return
     recipe = method.recipe()  # without the extractor: its check takes 0.25 seconds
     with tempfile.TemporaryDirectory(prefix="neardup-") as folder:
-        if asked or method.memory_only:
-            store = open_store(asked or "memory:", recipe, STORE, config.secret)
+        if url or method.memory_only:
+            store = open_store(url or "memory:", recipe, STORE, config.secret)
         else:
             store = open_temporary(Path(folder), recipe, config.secret)
         try:

@@ -58,12 +58,12 @@ def settings_of(settings: BaseSettings, spider_name: str) -> BaseSettings:
 # Which state.
 
 
-def find_state(asked: str | None, config: Config, named_by: str = STORE) -> str:
-    """Return the URL of an existing state: ``asked``, else the state of the crawls here.
+def find_state(url: str | None, config: Config, named_by: str = STORE) -> str:
+    """Return the URL of an existing state: ``url``, else the state of the crawls here.
 
     Raises StoreError if there is none, and SettingsError if it may be one of several. ``named_by``: the option.
     """
-    url = asked or only_state(config)
+    url = url or only_state(config)
     kind, location = locate_state(url, named_by)
     if not kind.exists(location):
         if near := states_near(location):
@@ -72,12 +72,12 @@ def find_state(asked: str | None, config: Config, named_by: str = STORE) -> str:
     return url
 
 
-def find_source(asked: str, config: Config) -> str:
+def find_source(name: str, config: Config) -> str:
     """Return the URL of an existing state that a path or URL names. Raises StoreError or SettingsError."""
-    if not _is_url(asked):
-        path = os.path.realpath(asked)
-        asked = next(iter(states_near(path)), SQLite.url(path))
-    return find_state(asked, config, "FROM")
+    if not _is_url(name):
+        path = os.path.realpath(name)
+        name = next(iter(states_near(path)), SQLite.url(path))
+    return find_state(name, config, "FROM")
 
 
 def only_state(config: Config) -> str:
@@ -108,15 +108,15 @@ def locate_state(url: str, named_by: str = STORE) -> tuple[type[Engine], str]:
     return kind, location
 
 
-def locate_new_state(asked: str, named_by: str, like: type[Engine] = SQLite) -> tuple[type[FileEngine], str]:
+def locate_new_state(name: str, named_by: str, like: type[Engine] = SQLite) -> tuple[type[FileEngine], str]:
     """Return the kind and the place of a state to be made at a path or URL.
 
     At a path it is of the kind ``like``, or of SQLite if that is on a server. Raises SettingsError or StoreError.
     """
-    if _is_url(asked):
-        kind, place = locate_state(asked, named_by)
+    if _is_url(name):
+        kind, place = locate_state(name, named_by)
     else:
-        kind, place = like if issubclass(like, FileEngine) else SQLite, os.path.realpath(asked)
+        kind, place = like if issubclass(like, FileEngine) else SQLite, os.path.realpath(name)
     if not issubclass(kind, FileEngine):
         raise StoreError(
             f"{place} is on a server, where this command makes no state. Name a path, then bring that state to the "
@@ -125,13 +125,13 @@ def locate_new_state(asked: str, named_by: str, like: type[Engine] = SQLite) -> 
     return kind, place
 
 
-def _is_url(asked: str) -> bool:
+def _is_url(name: str) -> bool:
     """Whether this is no path. A scheme has more letters than a drive of Windows.
 
     >>> _is_url("C:/news.sqlite"), _is_url("sqlite:///news"), _is_url("2026-11-28T18:00")
     (False, True, False)
     """
-    return re.match(r"[a-z+]{2,}:", asked) is not None
+    return re.match(r"[a-z+]{2,}:", name) is not None
 
 
 def describe_use(url: str) -> str:
@@ -166,20 +166,20 @@ def open_or_make_state(
 
 
 @contextmanager
-def open_state(asked: str | None, config: Config) -> Iterator[PageStore]:
+def open_state(url: str | None, config: Config) -> Iterator[PageStore]:
     """Open an existing state for writing; see ``find_state``."""
-    with open_or_make_state(find_state(asked, config), None, config.secret, _named_by(asked)) as store:
+    with open_or_make_state(find_state(url, config), None, config.secret, _named_by(url)) as store:
         check_tools(store, say=warn)
         yield store
 
 
 @contextmanager
-def snapshot_state(asked: str | None, config: Config, recipe: Mapping[str, Any] | None = None) -> Iterator[PageStore]:
+def snapshot_state(url: str | None, config: Config, recipe: Mapping[str, Any] | None = None) -> Iterator[PageStore]:
     """Open a snapshot of the same state, only for reading. A crawl may go on writing to it.
 
     A line on standard error names the time, if a crawl is using the state or was killed.
     """
-    store = open_snapshot(find_state(asked, config), recipe, _named_by(asked), config.secret)
+    store = open_snapshot(find_state(url, config), recipe, _named_by(url), config.secret)
     try:
         report_rollback(store)
         check_tools(store, say=warn)
@@ -192,7 +192,7 @@ def snapshot_state(asked: str | None, config: Config, recipe: Mapping[str, Any] 
 
 @contextmanager
 def snapshot_if_exists(
-    asked: str | None, config: Config, recipe: Mapping[str, Any], *, needed: bool = False
+    url: str | None, config: Config, recipe: Mapping[str, Any], *, needed: bool = False
 ) -> Iterator[tuple[PageStore | None, str]]:
     """Open the same state for reading, or return why there is none: it does not exist or has other settings.
 
@@ -201,9 +201,9 @@ def snapshot_if_exists(
     with ExitStack() as stack:
         store, why = None, ""
         try:
-            store = stack.enter_context(snapshot_state(asked, config, recipe))
+            store = stack.enter_context(snapshot_state(url, config, recipe))
         except (StoreError, SettingsError) as error:
-            if asked or needed:
+            if url or needed:
                 raise
             why = str(error)
         yield store, why
@@ -229,8 +229,8 @@ def _describe_snapshot(store: PageStore) -> str:
     return f"As of {utc_time(store.as_of)}, {user} is using it.{pages}"
 
 
-def _named_by(asked: str | None) -> str:
-    return STORE if asked else SETTING
+def _named_by(url: str | None) -> str:
+    return STORE if url else SETTING
 
 
 # Pages.

@@ -13,7 +13,7 @@ from typing import Any
 from scrapy_neardup.cli.command import JSON, STATE, command, option
 from scrapy_neardup.cli.opening import snapshot_if_exists
 from scrapy_neardup.cli.output import BRACKETS, format_data, format_parts, present, to_line
-from scrapy_neardup.errors import REASONS, NearDupError, PageError
+from scrapy_neardup.errors import NearDupError, PageError, describe_reason
 from scrapy_neardup.files import STDIN
 from scrapy_neardup.inspect.extraction import inspect_extraction
 from scrapy_neardup.inspect.pair import inspect_pair
@@ -169,7 +169,7 @@ def _read_source(source: str, url: str) -> PageResponse:
 
 def _page_lines(found: dict[str, Any]) -> Iterator[str]:
     yield to_line(found["url"]) or "standard input"
-    data = {**found, "judged": "yes" if found["judged"] else "no: " + REASONS[found["reason"]]}
+    data = {**found, "judged": "yes" if found["judged"] else "no: " + describe_reason(found["reason"])}
     yield format_data(data, "url", "text", "main", "lines", indent="  ")
     for one in found["lines"]:
         pages = f" (on {one['pages']:,} pages)" if one["pages"] else ""

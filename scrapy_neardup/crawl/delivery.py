@@ -32,7 +32,7 @@ from scrapy.utils.project import get_project_settings
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes
-from scrapy_neardup.crawl.visits import Awaited, JudgedPage, end_ticket
+from scrapy_neardup.crawl.visits import Awaited, JudgedPage, Visit, end_ticket
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.base import without_password
@@ -128,7 +128,7 @@ class Delivery:
         ticket = end_ticket()
         if ticket is None:
             return
-        ticket.visit.is_lost |= how == "failed" and not ticket.is_used  # in an earlier pipeline
+        ticket.visit.is_failed |= how == "failed" and not ticket.is_used  # in an earlier pipeline
         if ticket.page is not None and not self._is_closed:
             self.end(ticket.page, how, feeds)
         ticket.visit.end_item()
@@ -143,9 +143,9 @@ class Delivery:
         page.is_scraped |= how == "scraped"
         page.is_failed |= how == "failed"
         if (visit := page.visit) is not None:
-            page.is_failed |= visit.is_lost
+            page.is_failed |= visit.is_failed
+            visit.on_done = self._end_visit
             if not visit.is_last:  # more items of the response may share the page
-                visit.on_done = self._mark_done
                 feeds = feeds | {visit}
         page.awaited = page.awaited | feeds
         try:
@@ -155,7 +155,7 @@ class Delivery:
 
     def _settle(self, page: JudgedPage) -> None:
         reservation = page.reservation
-        if reservation is None or page.is_lost:
+        if reservation is None or page.is_rolled_back:
             return
         id = reservation.record.id
         if page.is_committed and page.awaited:
@@ -163,7 +163,7 @@ class Delivery:
         if page.in_pipelines:
             return
         if page.is_failed or not page.is_scraped:
-            page.is_lost = True
+            page.is_rolled_back = True
             if page.is_committed:
                 self._waiting.remove(id)
                 self._roll_back(id)
@@ -242,7 +242,7 @@ class Delivery:
         async def store_and_seal(file: Any) -> Any:
             _sync(file)
             result: Any = await ensure_awaitable(store_file(file))  # if it raises, pages wait for it to the end
-            self._mark_done(feed)
+            self._end_awaited(feed)
             return result
 
         storage.open = open_and_mend  # type: ignore[method-assign]
@@ -259,23 +259,35 @@ class Delivery:
         else:
             self._conclude([id])
 
-    def _mark_done(self, awaited: Awaited) -> None:
-        """Seal the pages that waited only for this; roll them back if it has lost an item."""
+    def _end_visit(self, visit: Visit) -> None:
+        """All items of a response have ended, and some share a page."""
+        if visit.is_failed and visit.served is not None:
+            self._notes.warn_once(
+                "shared pages",
+                "Items of %s share a page that does not count: the callback or an earlier pipeline failed, so an item "
+                "may be lost. The next crawl delivers all of them again, also those that the feeds have. Mend the "
+                "error, which the log shows.",
+                visit.served.url,
+            )
+        self._end_awaited(visit)
+
+    def _end_awaited(self, awaited: Awaited) -> None:
+        """Seal the pages that waited only for this; roll them back if it has failed."""
         awaited.is_done = True
         for all_of_them, ids in self._waiting.pop(awaited).items():
             others = all_of_them - {awaited}
-            if awaited.is_lost or not others:
-                self._conclude(ids, is_lost=awaited.is_lost)
+            if awaited.is_failed or not others:
+                self._conclude(ids, is_failed=awaited.is_failed)
                 continue
             for id in ids:
                 self._waiting.add(id, others)
 
-    def _conclude(self, ids: Sequence[int], *, is_lost: bool = False) -> None:
+    def _conclude(self, ids: Sequence[int], *, is_failed: bool = False) -> None:
         """Seal pages, or roll them back."""
         if self._is_closed or self._notes.state_failed:
             return
         try:
-            if not is_lost:
+            if not is_failed:
                 self._detector.seal(ids)
             else:
                 for id in ids:

@@ -13,10 +13,10 @@ from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.site_watch import SiteWatch
 from scrapy_neardup.crawl.visits import JudgedPage, Visit, fields_of
-from scrapy_neardup.errors import REASONS, AnyReason, NoWorker, PageError, StoreError
+from scrapy_neardup.errors import AnyReason, NoWorker, PageError, StoreError, describe_reason
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Reservation, Ruled, Ruling
-from scrapy_neardup.model import ROW, Outcome, Page, Verdict
+from scrapy_neardup.model import LISTING, Outcome, Page, Verdict
 from scrapy_neardup.page.extraction import Answer, PageContent
 from scrapy_neardup.page.item import Item, row_name, row_page
 from scrapy_neardup.page.source import LIMIT_REASONS, TEXT_CURE, PageSource, UnreadPage
@@ -32,7 +32,8 @@ logger = line_logger(__name__)
 
 T = TypeVar("T")
 
-#: Seconds of reading after which later pages overtake a page. For a worker to begin they wait six times as long.
+#: Seconds of reading after which later pages overtake a page, and those that wait for a worker behind such pages. For a
+#: worker to start they wait six times as long.
 PATIENCE = 0.5
 #: Seconds of reading before page workers start by default: each takes a second to start, and some 150 MB.
 _START_AFTER = 3.0
@@ -93,7 +94,7 @@ class Judge:
             page = await self._judge(url, partial(row_page, fields, url))
         else:
             return await self._judge_once(visit, url, prepare)
-        if page.verdict.reason == ROW and self._notes.mark_logged(ROW):
+        if page.verdict.reason == LISTING and self._notes.mark_logged(LISTING):
             logger.warning(
                 "%s passes: its response gave several items without their own texts, so the page's text belongs to "
                 "none of them. Each is a row, which is compared with no other page and dropped only if it comes again "
@@ -130,7 +131,7 @@ class Judge:
         """
         async with visit.locks[url]:
             page = visit.pages.get(url)
-            if page is None or page.is_lost:
+            if page is None or page.is_rolled_back:
                 is_failed = page is not None and page.is_failed
                 visit.pages[url] = page = await self._judge(url, make)
                 page.visit, page.is_failed = visit, is_failed
@@ -152,9 +153,11 @@ class Judge:
 
     def _warn_of_unjudged(self, verdict: Verdict) -> None:
         reason = verdict.reason
-        if not reason or reason == ROW:
+        if not reason or reason == LISTING:
             return
-        is_first = self._notes.warn_once(reason, "%s passes. %s", verdict.sentence(), REASONS[reason])
+        cure = f" {TEXT_CURE}." if reason == "no_text" else ""
+        what = f"{describe_reason(reason)}{cure}"
+        is_first = self._notes.warn_once(reason, "%s passes. %s", verdict.sentence(), what)
         if not is_first and reason in LIMIT_REASONS:  # each URL, because somebody may have made it on purpose
             logger.info("%s passes.", verdict.sentence())
 
@@ -272,8 +275,8 @@ class AsyncPageReader:
         if reading is not None:
             answered, last = asyncio.wrap_future(reading), monotonic() + 6 * PATIENCE
             while not reading.done():
-                begun = reading.begun
-                seconds = (last if begun is None else min(last, begun + PATIENCE)) - monotonic()
+                begun = reading.begun or (self._page_pool.busy_since if self._page_pool is not None else 0.0)
+                seconds = (min(last, begun + PATIENCE) if begun else last) - monotonic()
                 if seconds <= 0:
                     return draft
                 await asyncio.wait([answered], timeout=min(seconds, PATIENCE))

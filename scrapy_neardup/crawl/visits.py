@@ -39,12 +39,12 @@ _PAUSE = 0.01
 class Awaited:
     """What must end before a page is sealed: a file of a feed, or all items of a response.
 
-    ``is_lost``: an item of it is lost, so its pages do not count.
+    ``is_failed``: an item of it may be lost, so its pages do not count.
     """
 
     name: str = ""
     is_done: bool = False
-    is_lost: bool = False
+    is_failed: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -56,7 +56,7 @@ class Visit(Awaited):
     ``opted_out``: by the request. ``pages``: those that items share, by URL; ``locks``: one for each, while it is
     judged. ``urls``: of items; all are known before the first item without one is judged, unless there are very many.
     ``unnamed``: items so far with content and without URL. ``is_complete``: the callback yields no more items.
-    ``is_lost``: the callback failed, or an earlier pipeline lost an item. ``on_done`` is called when
+    ``is_failed``: the callback failed, or an earlier pipeline lost an item. ``on_done`` is called when
     all items have ended.
     """
 
@@ -69,7 +69,7 @@ class Visit(Awaited):
     announced: int = 0
     ended: int = 0
     is_complete: bool = True
-    on_done: Callable[[Awaited], None] | None = None
+    on_done: Callable[[Visit], None] | None = None
 
     @property
     def is_claimed(self) -> bool:
@@ -79,7 +79,7 @@ class Visit(Awaited):
     @property
     def has_several(self) -> bool:
         """Whether there are several items, or might have been."""
-        return self.announced + self.is_lost > 1
+        return self.announced + self.is_failed > 1
 
     @property
     def is_last(self) -> bool:
@@ -109,8 +109,8 @@ class JudgedPage:
     """A page with its verdict, and what happened to the items that share it.
 
     ``reservation``: only a page that passes and is new to the state has one. ``visit``: whose items share the page.
-    ``awaited``: the feeds that wrote an item of the page, and what else it waits for. ``is_lost``: it was rolled back;
-    for the next item of the visit the page is judged again.
+    ``awaited``: the feeds that wrote an item of the page, and what else it waits for. ``is_rolled_back``: for
+    the next item of the visit the page is judged again.
     """
 
     verdict: Verdict
@@ -121,7 +121,7 @@ class JudgedPage:
     is_failed: bool = False
     awaited: Set[Awaited] = frozenset()
     is_committed: bool = False
-    is_lost: bool = False
+    is_rolled_back: bool = False
 
 
 def visit_of(response: Response) -> Visit:
@@ -254,7 +254,7 @@ class NearDupSpiderMiddleware:
                         yield item
         except Exception as error:
             failure = error
-            visit.is_lost = True
+            visit.is_failed = True
         visit.complete()
         for item in held:
             yield item

@@ -37,7 +37,7 @@ def inspect_pages(
 
 
 def _inspect(store: PageStore, record: Record, size: int, newest: deque[int]) -> dict[str, Any]:
-    evidence, given = store.evidence(record.id), find_manual_verdict(store, record.url)
+    evidence, by_hand = store.evidence(record.id), find_manual_verdict(store, record.url)
     kind, title = kind_and_title(evidence)
     standing, is_copy = representative_of(store, record), record.original != record.id
     original = standing if standing and standing.id != record.id and record.similarity > 0 else None
@@ -45,7 +45,7 @@ def _inspect(store: PageStore, record: Record, size: int, newest: deque[int]) ->
     verdict = Outcome.UNIQUE if record.is_original else Outcome.UNJUDGED
     if is_copy:
         verdict = Outcome.BETTER if record.has_led else Outcome.DUPLICATE
-    manual = given and {"said": given.kind.value, "other": given.other or None, "when": utc_time(given.when)}
+    manual = by_hand and {"said": by_hand.kind.value, "other": by_hand.other or None, "when": utc_time(by_hand.when)}
     return {
         "url": record.url,
         "found": True,
@@ -112,8 +112,8 @@ def list_dropped(
         if record is None:
             unlisted["forgotten since"] += 1
             continue
-        given, original = find_manual_verdict(store, record.url), _at(store, drop.original)
-        if given is not None and given.kind is ManualKind.KEEP and record.original == record.id > drop.id:
+        by_hand, original = find_manual_verdict(store, record.url), _at(store, drop.original)
+        if by_hand is not None and by_hand.kind is ManualKind.KEEP and record.original == record.id > drop.id:
             unlisted["kept by hand and delivered since"] += 1
             continue
         yield {
@@ -125,7 +125,7 @@ def list_dropped(
             "when": utc_time(drop.id / 1e9),
             "crawl": crawls.get(drop.generation),
             "begun": utc_time(drop.generation / 1e9),
-            "judged": given.kind.value if given else None,
+            "judged": by_hand.kind.value if by_hand else None,
         }
 
 

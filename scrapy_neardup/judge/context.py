@@ -52,6 +52,10 @@ class Policy:
         """Whether no copy takes the place of an earlier page."""
         return self.keep_policy == FIRST
 
+    def why_unjudged(self, text: str) -> AnyReason:
+        """Why a text cannot be judged; empty if it can."""
+        return why_unjudged(text, self.min_letters)
+
     def rules(self) -> dict[str, Any]:
         """The values that decide the verdict on a known text, as plain data.
 
@@ -73,7 +77,7 @@ class CrawlContext:
         self.has_manual_verdicts = store.is_shared or next(store.rows(b"n"), None) is not None
         #: Whether the state keeps a list of dropped pages.
         self.lists_drops = store.is_persistent and policy.keep is not Keep.NOTHING
-        #: The method and all settings that decide, as text to be hashed: see ``rules.drop_marks``.
+        #: The method and all settings that decide, as text to be hashed: see ``rules.drop_hashes``.
         self.settings_text = json.dumps((method.recipe(), method.decisions(), *policy.rules().values()), sort_keys=True)
 
 
@@ -130,7 +134,7 @@ class Context:
     @property
     def why_unjudged(self) -> AnyReason:
         """Why the text cannot be judged; empty if it can."""
-        return self.page.unread or why_unjudged(self.page.text, self.policy.min_letters)
+        return self.page.unread or self.policy.why_unjudged(self.page.text)
 
     # The earlier versions of the page.
 
@@ -181,7 +185,7 @@ class Context:
         )
 
     def filed_fingerprint(self, *, in_form: bool) -> Fingerprint:
-        """The fingerprint that is filed: without overused keys, and with the mark ``in_form``."""
+        """The fingerprint that is filed: without overused keys, and with ``in_form``."""
         filed = without_overused_keys(self.fingerprint, self.search_result.overused_keys)
         return replace(filed, in_form=True) if in_form else filed
 

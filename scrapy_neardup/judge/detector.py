@@ -16,7 +16,6 @@ from scrapy_neardup.model import Fingerprint, Outcome, Page, Verdict
 from scrapy_neardup.page.source import BodyHasher
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.text.sentences import why_unjudged
 
 R = TypeVar("R", Ruling, Ruled | None)
 
@@ -124,7 +123,8 @@ class Detector(CrawlContext):
 
         A crawl of this process may have a near-duplicate in flight on the same state. This page does not wait for it.
         """
-        fingerprint, given_up = self.fingerprint(page), list[Reservation]()
+        fingerprint = self.fingerprint(page)
+        given_up: list[Reservation] = []
         while isinstance(ruling := self.judge(judge_page, page, fingerprint, self.in_flight, given_up), Blocked):
             given_up.append(ruling.by)
         if ruling.reservation is not None:
@@ -145,7 +145,7 @@ class Detector(CrawlContext):
 
     def is_enough(self, text: str) -> bool:
         """Whether a text can be judged."""
-        return not why_unjudged(text, self.policy.min_letters)
+        return not self.policy.why_unjudged(text)
 
     def fingerprint(self, page: Page) -> Fingerprint | None:
         """The fingerprint of a page; None if it is compared with no other page."""

@@ -61,7 +61,7 @@ def find_manual_verdict(store: PageStore, url: str) -> ManualVerdict | None:
     try:
         return None if packed is None else ManualVerdict.of_row(key, packed, store.hashes)
     except ValueError as error:
-        raise store.kv.damaged(str(error)) from None
+        raise store.kv.damage_error(str(error)) from None
 
 
 def manual_verdicts(store: PageStore) -> Iterator[ManualVerdict]:

@@ -29,8 +29,8 @@ def method_of(recipe: Mapping[str, Any]) -> Method | None:
     with suppress(SettingsError, KeyError, TypeError, AttributeError):
         kind = METHODS[recipe["method"]]
         known = {field.name for field in fields(kind.parameters_type)}
-        given = {name: value for name, value in recipe["parameters"].items() if name in known}
-        method = make_method(kind.name, given)
+        parameters = {name: value for name, value in recipe["parameters"].items() if name in known}
+        method = make_method(kind.name, parameters)
         if is_method_of(recipe, method.recipe()):
             return method
     return None
@@ -82,7 +82,7 @@ def decisions_of(store: PageStore) -> dict[str, Any]:
     try:
         return {} if packed is None else dict(json.loads(packed))
     except (ValueError, TypeError):
-        raise store.kv.damaged("the deciding settings of its last crawl cannot be read") from None
+        raise store.kv.damage_error("the deciding settings of its last crawl cannot be read") from None
 
 
 def decide(store: PageStore, said: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:

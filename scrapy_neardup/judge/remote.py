@@ -298,8 +298,8 @@ class RemoteJudgement:
             return ruling
 
     def _judge(self, earlier: list[Reservation]) -> Ruling:
-        given = self._page, self._fingerprint, InFlight(earlier), self._given_up.values()
-        return self._crawl.detector.judge(judge_page, *given)
+        arguments = self._page, self._fingerprint, InFlight(earlier), self._given_up.values()
+        return self._crawl.detector.judge(judge_page, *arguments)
 
     async def wait(self, by: Reservation, seconds: float) -> None:
         """Wait until the outcome of an earlier page is known, or give it up after ``seconds``. Raises StoreError.

@@ -19,9 +19,9 @@ from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled, Ruling
 from scrapy_neardup.judge.lists import ManualKind, drop_row, original_at
 from scrapy_neardup.judge.matching import SimilarPage, may_decide
 from scrapy_neardup.kv.base import Row
-from scrapy_neardup.model import NO_SENTENCES, ROW, Comparison, Fingerprint, Kind, Match, Outcome, Verdict
+from scrapy_neardup.model import LISTING, NO_SENTENCES, Comparison, Fingerprint, Kind, Match, Outcome, Verdict
 from scrapy_neardup.state.pages import PageStore, representative_and_original, representative_of
-from scrapy_neardup.state.record import Record, is_same_mark, row_mark
+from scrapy_neardup.state.record import Record, is_same_source, listing_source
 from scrapy_neardup.state.record import evidence as make_evidence
 
 #: Kinds that a manual copy may have; it is ``near`` if the method names none of these.
@@ -35,7 +35,7 @@ _COPIES = (Kind.IDENTICAL, Kind.NEAR, Kind.RETITLED)
 def judge_uncompared(context: Context) -> Ruling | None:
     """An item of a listing, or a page without a text that can be judged."""
     if context.page.row:
-        return _judge_by_source(context, ROW)
+        return _judge_by_source(context, LISTING)
     return None if context.is_compared else _judge_by_source(context, context.why_unjudged)
 
 
@@ -51,17 +51,17 @@ def _judge_by_source(context: Context, reason: AnyReason) -> Ruling:
     verdict = context.verdict(Outcome.UNJUDGED, reason=reason)
     if not page.html:
         return Ruled(verdict)
-    source = row_mark(page.html) if page.row else page.html.to_bytes(8, "big")
+    source = listing_source(page.html) if page.row else page.html.to_bytes(8, "big")
     has_text = page.row and not context.why_unjudged
     all_pass = page.row and not has_text
     in_flight = context.same_url_in_flight
     if in_flight is not None:
-        if is_same_mark(in_flight.record.sketch, source) and not all_pass:
+        if is_same_source(in_flight.record.sketch, source) and not all_pass:
             return Blocked(in_flight)  # unchanged, if the item of the other comes through
         return Ruled(verdict)  # it passes in any case, so it waits for nobody; the state keeps the other
     if known is not None and not known.is_unjudged:
         return Ruled(verdict)  # an article was here; perhaps only its text failed to load, so the record stays
-    if known is not None and is_same_mark(known.sketch, source):
+    if known is not None and is_same_source(known.sketch, source):
         was_filed_in_this_crawl = known.id > context.crawl.generation  # an id is a time
         return Ruled(verdict) if all_pass and was_filed_in_this_crawl else _hold_back(context)
     id = context.store.new_id()
@@ -294,12 +294,12 @@ def judge_as_copy(context: Context, nearest: SimilarPage, outcome: Outcome, *, b
     passes = leads or context.policy.passes(verdict)
     pages = (*representative_and_original(store, nearest.leader), nearest.compared)
     copied_from = tuple({one.id: one for one in pages}.values())
-    mark = 0 if passes or by_hand or not page.text else drop_marks(context, kind)[0]
+    drop_hash = 0 if passes or by_hand or not page.text else drop_hashes(context, kind)[0]
     # The record of a delivered page stays: its text may come back, and other pages may be copies of it. So does that of
     # a page that was already in the group.
     if known is not None and not passes and (known.is_delivered or known.original == group):
         verdict = replace(verdict, id=known.id)
-        renewed = replace(known, dropped=mark) if mark and not known.is_delivered else known
+        renewed = replace(known, dropped=drop_hash) if drop_hash and not known.is_delivered else known
         ruled = keep_record(context, verdict, copied_from, renewed)
         return replace(ruled, was_delivered=known.is_delivered)
     filed = context.filed_fingerprint(in_form=not by_hand and context.search_result.in_form)
@@ -315,7 +315,7 @@ def judge_as_copy(context: Context, nearest: SimilarPage, outcome: Outcome, *, b
         keys,
         filed.sketch if is_variant or passes else b"",
         delivered=passes,
-        dropped=mark,
+        dropped=drop_hash,
         body=page.body if passes else 0,
     )
     if outcome is Outcome.UPDATED:
@@ -340,12 +340,12 @@ def judge_as_copy(context: Context, nearest: SimilarPage, outcome: Outcome, *, b
 
 # Dropped copies that come again with the same text stay copies. The counts of the state move on: by now the lines of an
 # article may count as its site's form, or a variant may be forgotten. Then an ordinary comparison could let the page
-# pass. So the record of a dropped copy holds a drop mark: a hash of title, text, kind and of all rules that decided.
-# Any other text, threshold, method or policy gives another mark, and the page is judged as if it were new.
+# pass. So the record of a dropped copy holds a drop hash: of title, text, kind and all rules that decided.
+# Any other text, threshold, method or policy gives another hash, and the page is judged as if it were new.
 
 
-def drop_marks(context: Context, *kinds: Kind | None) -> list[int]:
-    """The marks of a page that is dropped as a copy of each of these kinds; never 0."""
+def drop_hashes(context: Context, *kinds: Kind | None) -> list[int]:
+    """The hashes of a page that is dropped as a copy of each of these kinds; never 0."""
     hashes, page = context.method.hashes, context.page
     text = f"{hashes.of(page.title)} {hashes.of(page.text)}"
     return [hashes.of(f"{text} {kind and kind.value} {context.crawl.settings_text}") or 1 for kind in kinds]
@@ -357,8 +357,8 @@ def judge_returned_copy(context: Context) -> Ruled | None:
     if known is None or context.person_says_keep or not known.dropped:
         return None
     every = None, *Kind
-    marks = zip(every, drop_marks(context, *every), strict=True)
-    kinds = [kind for kind, mark in marks if mark == known.dropped]
+    pairs = zip(every, drop_hashes(context, *every), strict=True)
+    kinds = [kind for kind, drop_hash in pairs if drop_hash == known.dropped]
     leader = representative_of(store, known, except_url=context.page.url) if kinds else None
     if leader is None or not leader.sketch:
         return None

@@ -116,7 +116,7 @@ class KeyValueStore(ABC):
     def close(self, last: Changes | None = None) -> None:
         """Write the last changes, and close."""
 
-    def damaged(self, what: str) -> StoreDamaged:
+    def damage_error(self, what: str) -> StoreDamaged:
         """Return the error for a damaged row."""
         return StoreDamaged(
             f"The state at {self.location} is damaged: {what}. It is unchanged. Restore it from a backup, save what "

@@ -174,7 +174,7 @@ class FileEngine(Engine):
             finally:
                 self.unlock()
             if isinstance(error, Moving):
-                raise self.damaged(str(error)) from None
+                raise self.damage_error(str(error)) from None
             raise
         self.must_verify = not self._was_closed(witness)
 
@@ -236,7 +236,7 @@ class FileEngine(Engine):
             try:
                 self.close_files()
                 # Opening LevelDB changes its files, even if the state was then refused.
-                if witness is not None and self.tally.closed and (self._is_closing or self.is_untouched):
+                if witness is not None and self.tally.is_clean and (self._is_closing or self.is_untouched):
                     witness.close(self.tally, self.digest())
             except OSError as error:
                 raise self.out_of_reach(error) from error
@@ -292,7 +292,7 @@ class FileEngine(Engine):
     def _restless(self, error: Moving) -> StoreError:
         if self.is_held:
             return StoreError(f"The state at {self.location} changes too fast to be read. Try again in a moment.")
-        return self.damaged(str(error))
+        return self.damage_error(str(error))
 
     # Tally and witness of an opening.
 
@@ -304,7 +304,7 @@ class FileEngine(Engine):
         except FileNotFoundError:
             return None
         except ValueError as error:
-            raise self.damaged(f"its witness {path} cannot be read: {error}") from None
+            raise self.damage_error(f"its witness {path} cannot be read: {error}") from None
         except OSError as error:
             raise self.out_of_reach(error) from error
 
@@ -314,10 +314,10 @@ class FileEngine(Engine):
         try:
             tally = RowTally.new() if packed is None else RowTally.unpack(packed)
         except ValueError as error:
-            raise self.damaged(f"its tally cannot be read ({error})") from None
+            raise self.damage_error(f"its tally cannot be read ({error})") from None
         if witness is None:
-            if packed is not None and not tally.closed:
-                raise self.damaged(
+            if packed is not None and not tally.is_clean:
+                raise self.damage_error(
                     f"its witness {self.witness_of(self.location)} is missing, and the database was not closed when it "
                     f"was left or copied, so pages may be missing too. Keep together {parts}"
                 )
@@ -328,12 +328,12 @@ class FileEngine(Engine):
                 raise self._gone(witness)
             return RowTally(newest.state)
         if newest.state != tally.state:
-            raise self.damaged(
+            raise self.damage_error(
                 f"its witness {witness.path} belongs to another state. Restore its own witness, or delete that file if "
                 f"this state was closed. Keep together {parts}"
             )
         if tally.sequence < newest.sequence:
-            raise self.damaged(
+            raise self.damage_error(
                 f"it ends at write {tally.sequence:,} with {tally.pages:,} pages, but its witness {witness.path} "
                 f"records write {newest.sequence:,} with {newest.pages:,} pages. If you restored an older copy on "
                 f"purpose, restore its witness too. Keep together {parts}"
@@ -347,7 +347,7 @@ class FileEngine(Engine):
     def _gone(self, witness: Witness) -> StoreDamaged:
         """Return the error for a missing database that the witness knows."""
         begin = Path(self.location) if Path(self.location).is_dir() else witness.path
-        return self.damaged(
+        return self.damage_error(
             f"its database is missing or empty, but its witness {witness.path} records {witness.newest.pages:,} pages. "
             f"Restore {self.parts(self.location)}. To begin again there, delete {begin}"
         )
@@ -411,7 +411,7 @@ class FileEngine(Engine):
         if isinstance(error, self.closed_error):
             return StoreError(f"The state at {self.location} is closed.")
         if isinstance(error, self.library_error) and not self.is_outside(error):
-            return self.damaged(str(error))
+            return self.damage_error(str(error))
         return self.out_of_reach(error)
 
     def uncopied(self, error: OSError) -> StoreError:

@@ -133,7 +133,7 @@ class SQLite(FileEngine):
             return
         path = self._path if self._lock is not None else self._copied()
         if not _is_ours(path):
-            raise self.damaged("its header is not that of a state")
+            raise self.damage_error("its header is not that of a state")
         logged = _has_bytes(_log_of(path))
         with self.guard():
             self.is_untouched = not logged and digest == _digest(path)
@@ -251,7 +251,7 @@ class SQLite(FileEngine):
                 return
             last = found[-1][0]
             if type(last) is not bytes:
-                raise self.damaged(f"the key {last!r:.60} is not what was written")
+                raise self.damage_error(f"the key {last!r:.60} is not what was written")
             low, high, most = (low, last, _ROWS) if reverse else (last + b"\0", high, _ROWS)
 
     def write_rows(self, changes: Changes, *, sync: bool) -> None:
@@ -281,7 +281,7 @@ class SQLite(FileEngine):
         """Return a value without its checksum. Raises StoreDamaged."""
         if _is_sound(key, value):
             return value[:-_CHECK]  # type: ignore[index,no-any-return]  # it is bytes
-        raise self.damaged(f"the row {key!r:.60} is not what was written")
+        raise self.damage_error(f"the row {key!r:.60} is not what was written")
 
     def is_outside(self, error: BaseException) -> bool:
         return isinstance(error, sqlite3.OperationalError) and any(reason in str(error) for reason in _OUTSIDE)

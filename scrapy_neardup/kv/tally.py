@@ -32,14 +32,14 @@ MASK = 0xFFFFFFFFFFFFFFFF
 class RowTally(NamedTuple):
     """``state``: drawn when the state begins. ``sequence``: number of writes. ``total``: sum over the rows.
 
-    ``closed``: the write was the last one before a clean close. A tuple, because every write makes one.
+    ``is_clean``: the write was the last one before a clean close. A tuple, because every write makes one.
     """
 
     state: bytes
     sequence: int = 0
     pages: int = 0
     total: int = 0
-    closed: bool = False
+    is_clean: bool = False
 
     @classmethod
     def new(cls) -> RowTally:
@@ -148,7 +148,7 @@ class Witness:
 
     def was_closed(self, tally: RowTally) -> bool:
         """Whether the state was closed with this tally and not opened since."""
-        return self.digest.encode() != _OPEN and tally.closed and tally == self.synced
+        return self.digest.encode() != _OPEN and tally.is_clean and tally == self.synced
 
     def note(self, tally: RowTally, *, synced: bool) -> None:
         """Record a write. If this fails the witness knows less, nothing else."""

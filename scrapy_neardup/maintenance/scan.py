@@ -140,8 +140,8 @@ class Census:
             if kind := passed_kind(evidence):
                 self._passed[kind] += 1
         else:
-            found.rows += record.is_row
-            found.unjudged += not record.is_row
+            found.rows += record.is_listed
+            found.unjudged += not record.is_listed
 
     @cached_property
     def groups(self) -> tuple[Ids, npt.NDArray[np.intp]]:

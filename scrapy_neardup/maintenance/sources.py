@@ -53,7 +53,7 @@ class OpenState:
         self.name = store.location
         self.recipe = {name: value for name, value in store.recipe.items() if name != "format"}
         self.secret = store.secret
-        self.damage_error = store.kv.damaged
+        self.damage_error = store.kv.damage_error
         self.store = store
 
     def rows(self, prefix: bytes) -> Iterator[Row]:
@@ -243,11 +243,11 @@ def _read_recipe(names: Mapping[bytes, bytes], location: str) -> dict[str, Any]:
 
 
 def _find_secret(
-    names: Mapping[bytes, bytes], recipe: Mapping[str, Any], kind: type[FileEngine], location: str, given: Secret | None
+    names: Mapping[bytes, bytes], recipe: Mapping[str, Any], kind: type[FileEngine], location: str, fixed: Secret | None
 ) -> Secret:
     """Return the secret that fits the recipe; the witness has it too."""
     own = names.get(SECRET) or secret_at(kind.witness_of(location))
-    secret = secret_of(recipe, own, given, location)
+    secret = secret_of(recipe, own, fixed, location)
     if secret is None:
         raise StoreError(
             f"The secret of the state at {location} cannot be read, and without it no page can be found. "

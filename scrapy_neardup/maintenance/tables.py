@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from scrapy_neardup.kv.base import Changes, Row
-from scrapy_neardup.model import ROW, Outcome
+from scrapy_neardup.model import LISTING, Outcome
 from scrapy_neardup.state.layout import crawl_key, last_id, site_key
 from scrapy_neardup.state.pages import PageStore
 
@@ -83,7 +83,7 @@ def count_verdicts(counts: Mapping[str, float]) -> dict[str, int]:
     """
     found = {outcome.value: int(counts.get(outcome.value, 0)) for outcome in Outcome if outcome is not Outcome.UNJUDGED}
     reasons = {name: int(many) for name, many in counts.items() if name.startswith("unjudged/")}
-    rows = reasons.pop(f"unjudged/{ROW}", 0)
+    rows = reasons.pop(f"unjudged/{LISTING}", 0)
     return {**found, "rows": rows, "unjudged": sum(reasons.values())}
 
 

@@ -120,19 +120,19 @@ def unpack_record(key: bytes, packed: bytes) -> Record | None:
 
 
 def sound_rows(
-    kind: RowKind, store: PageStore, rows: Iterable[Row], damaged: Callable[[str], StoreError] | None
+    kind: RowKind, store: PageStore, rows: Iterable[Row], damage_error: Callable[[str], StoreError] | None
 ) -> Iterator[Row]:
     """Yield the rows that can be unpacked as rows of a store.
 
-    ``damaged`` makes the error for another one; None: it is left out.
+    ``damage_error`` makes the error for another one; None: it is left out.
     """
     unpack = kind.unpack(store)
     for key, packed in rows:
         try:
             unpack(key, packed)
         except (ValueError, TypeError, AttributeError, struct.error) as error:
-            if damaged is not None:
-                raise damaged(f"the row {key!r}: {error}") from None
+            if damage_error is not None:
+                raise damage_error(f"the row {key!r}: {error}") from None
             continue
         yield key, packed
 
@@ -170,7 +170,7 @@ class _Checker:
             last = prefix
             for key, packed in rows:
                 if key < last and not store.is_shared:
-                    raise store.kv.damaged(f"its rows are not in order at the key {key!r:.60}")
+                    raise store.kv.damage_error(f"its rows are not in order at the key {key!r:.60}")
                 last = key
                 found.pages += prefix == b"r"
                 found.urls += prefix == b"u"

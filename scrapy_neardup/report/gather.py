@@ -17,7 +17,7 @@ from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance.scan import Census, Watch, kind_of, passed_kind, unwatched, with_evidence
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl, count_verdicts
-from scrapy_neardup.model import ROW
+from scrapy_neardup.model import LISTING
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.report.data import GONE, NO_SITE, Group, Report
 from scrapy_neardup.report.pairs import PageReader, PairCandidates, choose_pairs, copy_lines
@@ -90,7 +90,7 @@ def count_reasons(crawls: Sequence[Crawl]) -> dict[str, int]:
     counted: Counter[str] = Counter()
     for crawl in crawls:
         for name, count in crawl.counts.items():
-            if name.startswith(_UNJUDGED) and name != _UNJUDGED + ROW:
+            if name.startswith(_UNJUDGED) and name != _UNJUDGED + LISTING:
                 counted[clean_line(name.removeprefix(_UNJUDGED), SITE)] += int(count)
     return {name: many for name, many in sorted(counted.items(), key=lambda one: (-one[1], one[0])) if many}
 

@@ -160,7 +160,7 @@ class SharedBoilerplate:
                 if not fields[1].startswith(self._redis.leases.token):
                     self.count(unpack_notes(fields[1]))
             except ValueError as error:
-                raise self._redis.damaged(f"the counted sentences of a page cannot be read ({error})") from None
+                raise self._redis.damage_error(f"the counted sentences of a page cannot be read ({error})") from None
             self.stream_position = position
 
     def _catch_up(self) -> bool:
@@ -238,8 +238,8 @@ class RedisStore(PageStore):
         )
 
     def close(self) -> None:
-        if not self._closed:
-            self._closed = True
+        if not self._is_closed:
+            self._is_closed = True
             try:
                 self._write_counts(sync=True)
             finally:

@@ -275,4 +275,4 @@ def crawls_in(kv: KeyValueStore) -> dict[int, tuple[str, str]]:
         known = {layout.last_id(key): json.loads(about) for key, about in kv.scan(layout.GENERATIONS)}
         return {crawl: (str(about["who"]), str(about.get("job", ""))) for crawl, about in known.items()}
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise kv.damaged("the row of a crawl cannot be read") from None
+        raise kv.damage_error("the row of a crawl cannot be read") from None

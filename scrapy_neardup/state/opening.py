@@ -86,10 +86,10 @@ def _verify(kv: KeyValueStore, secret: Secret | None) -> None:
     """Compare all rows with the tally. Raises StoreDamaged."""
     assert kv.tally is not None
     if not kv.tally.sequence:
-        raise kv.damaged("it has a recipe, but its tally is missing")
+        raise kv.damage_error("it has a recipe, but its tally is missing")
     hashes = Keyed(secret.value) if secret else None
     for problem in (*row_problems(kv, kv.tally, hashes), *kv.file_problems()):
-        raise kv.damaged(problem)
+        raise kv.damage_error(problem)
 
 
 def open_store(

@@ -59,7 +59,7 @@ class PageStore(PageRows):
         self.snapshot, self.pages_at_opening = snapshot, pages
         #: Whether another process uses the state, and the time of the rows in seconds since 1970.
         self.is_held, self.as_of = (snapshot.is_held, snapshot.as_of) if snapshot is not None else (False, 0.0)
-        self._closed = False
+        self._is_closed = False
         #: What counts and judges pages instead of ``counts``; the counts of the last site; the pages counted so far.
         self._exact: Callable[[str, Keyed], CountsOfSite] | None = None
         self._last_site: CountsOfSite | None = None
@@ -103,8 +103,8 @@ class PageStore(PageRows):
 
     def close(self) -> None:
         """Write the counts and close. A second call does nothing."""
-        if not self._closed:
-            self._closed = True
+        if not self._is_closed:
+            self._is_closed = True
             self.kv.close(self._last_changes())
 
     def _last_changes(self) -> Changes | None:
@@ -122,7 +122,7 @@ class PageStore(PageRows):
             for key, packed in self.kv.scan(prefix):
                 yield unpack(key, packed)
         except ValueError as error:
-            raise self.kv.damaged(str(error)) from None
+            raise self.kv.damage_error(str(error)) from None
 
     def write(self, changes: Changes, *, added: int = 0) -> None:
         """Apply changes unchecked, and wait for the disk. ``added``: how many records are new."""
@@ -159,7 +159,7 @@ class PageStore(PageRows):
         try:
             return None if packed is None else Evidence.unpack(packed)
         except ValueError as error:
-            raise self.kv.damaged(str(error)) from None
+            raise self.kv.damage_error(str(error)) from None
 
     def postings(self, key: int, limit: int) -> list[int]:
         """Return up to ``limit`` pages under ``key``, newest first."""
@@ -251,7 +251,7 @@ class PageStore(PageRows):
         try:
             return read_counts(self.kv.scan(b"b"))
         except ValueError as error:
-            raise self.kv.damaged(str(error)) from None
+            raise self.kv.damage_error(str(error)) from None
 
     def on_site(self, site: str) -> CountsOfSite:
         """Return the counts of a site by which pages are judged; see ``site_of``. The name may be empty."""

@@ -58,13 +58,13 @@ class Secret:
 NO_SECRET = Secret(b"", is_own=False)
 
 
-def secret_of(recipe: Mapping[str, Any], own: bytes | None, given: Secret | None, location: str) -> Secret | None:
-    """Return the secret of a state: its ``own``, or the ``given`` one if its recipe names that.
+def secret_of(recipe: Mapping[str, Any], own: bytes | None, fixed: Secret | None, location: str) -> Secret | None:
+    """Return the secret of a state: its ``own``, or the ``fixed`` one of the settings if its recipe names that.
 
     None if neither is there; such a state cannot look anything up. Raises StoreMismatch for another secret.
     """
     name, held = recipe.get(SECRET_NAME), None if own is None else Secret(own)
-    if given is not None and not given.is_own and given.name != name:
+    if fixed is not None and not fixed.is_own and fixed.name != name:
         whose, cure = f"another {SECRET_SETTING}", "Set the earlier value"
         if held is not None:
             whose, cure = "its own secret", f"Remove {SECRET_SETTING}"
@@ -72,7 +72,7 @@ def secret_of(recipe: Mapping[str, Any], own: bytes | None, given: Secret | None
             f"The state at {location} was written with {whose}, not with the {SECRET_SETTING} that is set here. "
             f"{cure}, or name a new path for a new state."
         )
-    return next((one for one in (held, given) if one is not None and one.name == name), None)
+    return next((one for one in (held, fixed) if one is not None and one.name == name), None)
 
 
 # Fingerprints of two recipes cannot be compared:
@@ -112,7 +112,7 @@ def read_recipe(
         try:
             return check_recipe(written, recipe, kv.location, named_by)
         except ValueError as error:
-            raise kv.damaged(f"its recipe cannot be read ({error})") from None
+            raise kv.damage_error(f"its recipe cannot be read ({error})") from None
     if recipe is None:
         raise StoreError(f"There is no state at {kv.location}. Name a state that a crawl has written.")
     secret = secret or Secret.drawn()

@@ -16,9 +16,9 @@ from scrapy_neardup.model import Kind, Match, Page
 from scrapy_neardup.state.layout import kept_url
 
 _HEAD = struct.Struct(">BBHQHQQQ")
-_ROW = struct.Struct(">Qc")
-#: Bytes of the mark of an unjudged page.
-_MARK = 8
+_LISTED = struct.Struct(">Qc")
+#: Bytes of the source of an unjudged page, which is a hash.
+_SOURCE = 8
 #: Bits of the first byte.
 _RECORD, _DELIVERED, _FORMER, _LEADS = 1, 2, 4, 8
 
@@ -29,9 +29,9 @@ class Record:
 
     An original is its own ``original``. A copy names its original; only a variant has keys and a sketch. A
     ``delivered`` copy, which the policy let pass, has a sketch to recognise it as unchanged. An unjudged page is its
-    own original with similarity 0, no keys, and a fingerprint of its source as sketch; items of listings: see
-    ``row_mark``. A page of a ``former`` recipe has no keys and no sketch until it comes again. A copy that replaced
-    its original is filed under the id of its group; see ``pages.newest_replacement``.
+    own original with similarity 0, no keys, and a hash of its source as sketch; see ``listing_source``. A page of a
+    ``former`` recipe has no keys and no sketch until it comes again. A copy that replaced its original is filed under
+    the id of its group; see ``pages.newest_replacement``.
     """
 
     id: int
@@ -44,7 +44,7 @@ class Record:
     delivered: bool = False
     #: Whether another recipe judged it; it is compared with no page.
     former: bool = False
-    #: The mark of a dropped copy, see ``judge/rules``; 0 if unknown.
+    #: The hash of what decided that a copy is dropped, see ``judge/rules``; 0 if unknown.
     dropped: int = 0
     #: The digest of the page's bytes, see ``page/source``; 0 if unknown.
     body: int = 0
@@ -72,9 +72,9 @@ class Record:
         return self.original == self.id and self.similarity == 0
 
     @property
-    def is_row(self) -> bool:
+    def is_listed(self) -> bool:
         """Whether it is an item of a listing."""
-        return self.is_unjudged and len(self.sketch) == _ROW.size
+        return self.is_unjudged and len(self.sketch) == _LISTED.size
 
     @property
     def has_led(self) -> bool:
@@ -104,7 +104,7 @@ class Record:
     def pack(self) -> bytes:
         """Return the bytes.
 
-        B flags · B number of keys · H bytes of URL · Q original, 0 for itself · H similarity in 65535ths · Q mark of
+        B flags · B number of keys · H bytes of URL · Q original, 0 for itself · H similarity in 65535ths · Q hash of
         the drop · Q digest · Q first version · 5 bytes per key · URL · sketch. Most of the numbers are 0, which takes
         no room in LevelDB.
         """
@@ -137,14 +137,14 @@ class Record:
         return cls(id, text, original or id, similarity / 65535, tuple(keys), sketch, delivered, former, *numbers)
 
 
-def row_mark(mark: int) -> bytes:
+def listing_source(html: int) -> bytes:
     """Return the sketch of an item of a listing, one byte longer than for other unjudged pages."""
-    return _ROW.pack(mark, b"r")
+    return _LISTED.pack(html, b"r")
 
 
-def is_same_mark(sketch: bytes, mark: bytes) -> bool:
+def is_same_source(sketch: bytes, source: bytes) -> bool:
     """Whether two unjudged pages have the same source."""
-    return sketch[:_MARK] == mark[:_MARK]
+    return sketch[:_SOURCE] == source[:_SOURCE]
 
 
 # Evidence: for people, and for NEARDUP_KEEP_POLICY.

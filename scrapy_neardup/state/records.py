@@ -23,7 +23,7 @@ _WITHIN = 0xFFFF
 MOST = 32
 #: The first byte of postings.
 _POSTINGS = b"k"
-#: The mark of a full row.
+#: The end of a full row.
 _MORE = b"+"
 _ID = 8
 #: Length of a list's key.
@@ -94,7 +94,7 @@ class PageRows:
         try:
             return Record.unpack(id, packed)
         except ValueError as error:
-            raise self.kv.damaged(f"the record {id:016x} cannot be read ({error})") from None
+            raise self.kv.damage_error(f"the record {id:016x} cannot be read ({error})") from None
 
     def records(self) -> Iterator[Record]:
         """Yield all records, oldest first."""
@@ -193,7 +193,7 @@ class Postings:
         self._rows, self._found, self._free = rows, heads, None
         if not any(heads):
             self._free = tuple(keys)
-            return [[] for _ in keys]
+            return [[]] * len(keys)
         return [self._newest(row, head, limit) if head else [] for row, head in zip(rows, heads, strict=True)]
 
     def _newest(self, row: bytes, head: bytes, limit: int) -> list[int]:
@@ -305,7 +305,7 @@ def _of(count: int) -> struct.Struct:
 
 
 def _unpack(head: bytes) -> tuple[list[int], bytes]:
-    """Return the ids in a row, and its mark."""
+    """Return the ids in a row, and its end."""
     count, more = divmod(len(head), 8)
     return list(_of(count).unpack_from(head)), _MORE if more else b""
 

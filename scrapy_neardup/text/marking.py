@@ -113,12 +113,13 @@ def shared_sentences(
     """
     different = list(dict.fromkeys(sentences(text)))
     lines = normalize("\n".join(different), simplified=simplified).split("\n") if different else []
+    order = [at for at in sorted(range(len(lines)), key=lambda at: -len(lines[at])) if len(lines[at]) >= at_least]
     found: list[tuple[int, int]] = []
-    for at in sorted(range(len(lines)), key=lambda at: -len(lines[at])):
-        most = len(lines[at])  # no letters of this line, or of a later one, are more
-        if most < at_least or (len(found) == limit and all(-own > most for own, _ in found)):
-            break  # mostly soon, as the other page has the longest ones
-        own = letters(lines[at])
-        if len(own) >= at_least and next(iter(hash_lines([own]))) in known:
-            found = sorted([*found, (-len(own), at)])[:limit]
+    for some in order[:limit], order[limit:]:
+        if not some or (len(found) == limit and -found[-1][0] > len(lines[some[0]])):
+            break  # no later line has as many letters; mostly so, as the other page has the longest ones
+        own = [letters(lines[at]) for at in some]
+        shared = zip(some, own, hash_lines(own), strict=True)
+        found += [(-len(one), at) for at, one, hashed in shared if len(one) >= at_least and hashed in known]
+        found = sorted(found)[:limit]
     return tuple(different[at] for _, at in found)

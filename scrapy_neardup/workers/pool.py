@@ -21,14 +21,14 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from queue import SimpleQueue
-from threading import Event, Lock, Thread
+from threading import Event, Lock, Semaphore, Thread
 from time import monotonic
 from typing import Any, BinaryIO, cast, get_args
 
 from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.files import Entry, InputRecord
 from scrapy_neardup.page.extraction import Answer, PageContent
+from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.workers.worker import MAX_KEPT, ReadingOptions, receive, send
 
 #: The paths are set before any import: ``-c`` puts the working directory before them.
@@ -48,9 +48,9 @@ _BROKEN = OSError, EOFError, ValueError, TypeError, MemoryError, OverflowError
 
 
 class PendingAnswer(Future[Answer]):
-    """The answer to come. ``begun``: when a worker that had started took the page, by the monotonic clock."""
+    """The answer to come. ``begun``: when a worker that had started took the page, by the monotonic clock; else 0."""
 
-    begun: float | None = None
+    begun = 0.0
 
     def __init__(self, content: PageContent) -> None:
         super().__init__()
@@ -59,6 +59,8 @@ class PendingAnswer(Future[Answer]):
 
 class WorkerPool:
     """Reads pages in at most ``size`` workers; another worker starts when all others are busy.
+
+    The site with the fewest pages in workers comes next, so a site of slow pages leaves one worker to the others.
 
     The threads parse nothing, because lxml crashes when two threads parse. They are daemons, so an interrupted crawl
     does not wait for the queue.
@@ -71,20 +73,28 @@ class WorkerPool:
         self._options = options
         self._name = name
         self._workers: list[_Worker] = []
-        self._queue: SimpleQueue[PendingAnswer | None] = SimpleQueue()
+        #: Pages that wait, by site in its turn. ``_turns`` counts them, and one more for each worker at the end.
+        self._waiting: dict[str, deque[PendingAnswer]] = {}
+        self._turns = Semaphore(0)
         self._lock = Lock()
         self._unfinished = 0
-        self._closed = Event()
+        self._closing = Event()
 
     @property
     def spent(self) -> float:
         """Seconds of reading, in all workers together."""
         return sum(worker.spent for worker in self._workers)
 
+    @property
+    def busy_since(self) -> float:
+        """When the last free worker took a page, by the monotonic clock; 0 if a worker is free or starts."""
+        begun = [worker.begun for worker in self._workers]
+        return max(begun, default=0.0) if all(begun) else 0.0
+
     def submit(self, content: PageContent) -> PendingAnswer:
         """Read a page; the result is an ExtractionError if that fails. A page that waits can be cancelled."""
         reading = PendingAnswer(content)
-        if self._closed.is_set():
+        if self._closing.is_set():
             reading.set_result(_crawl_over())
             return reading
         with self._lock:
@@ -93,7 +103,8 @@ class WorkerPool:
                 reading.set_result(NoWorker("too_slow", f"no thread can be started to wait for a worker: {error}"))
                 return reading
             self._unfinished += 1
-        self._queue.put(reading)
+            self._waiting.setdefault(site_of(content.url), deque()).append(reading)
+        self._turns.release()
         return reading
 
     def read(self, content: PageContent) -> Answer:
@@ -107,18 +118,18 @@ class WorkerPool:
 
     def close(self) -> None:
         """Kill all workers; unfinished pages fail."""
-        self._closed.set()
+        self._closing.set()
         for worker in self._workers:
             if (child := worker.child) is not None:
                 child.kill()
-            self._queue.put(None)
+            self._turns.release()
         for worker in self._workers:
             worker.thread.join()
 
     def _add_worker(self) -> RuntimeError | None:
         """Add a worker; returns the error if the system has no more threads."""
         _share_arenas()
-        worker = _Worker(self._options, self._closed, self._note_replaced)
+        worker = _Worker(self._options, self._closing, self._note_replaced)
         worker.thread = Thread(target=self._serve, args=(worker,), name=self._name, daemon=True)
         try:
             worker.thread.start()
@@ -131,8 +142,23 @@ class WorkerPool:
         with self._lock:
             self.replaced, self.why_replaced = self.replaced + 1, why
 
+    def _next(self, worker: _Worker) -> PendingAnswer | None:
+        """Wait for a page of the site whose turn it is; None if the pool is closed and no page waits."""
+        worker.site = None
+        self._turns.acquire()
+        with self._lock:
+            if not self._waiting:
+                return None
+            busy = [one.site for one in self._workers]
+            worker.site = min(self._waiting, key=busy.count)
+            pages = self._waiting.pop(worker.site)
+            reading = pages.popleft()
+            if pages:
+                self._waiting[worker.site] = pages  # behind the other sites
+            return reading
+
     def _serve(self, worker: _Worker) -> None:
-        while (reading := self._queue.get()) is not None:
+        while (reading := self._next(worker)) is not None:
             answer: Answer = None
             if is_wanted := reading.set_running_or_notify_cancel():
                 try:
@@ -157,11 +183,14 @@ class _Worker:
 
     thread: Thread
 
-    def __init__(self, options: ReadingOptions, closed: Event, note_replaced: Callable[[str], None]) -> None:
+    def __init__(self, options: ReadingOptions, closing: Event, note_replaced: Callable[[str], None]) -> None:
         self.child: subprocess.Popen[bytes] | None = None
         self.spent = 0.0
+        #: The site of the page that it reads, and when it took the page; None and 0 while it reads none.
+        self.site: str | None = None
+        self.begun = 0.0
         self._options = options
-        self._closed = closed
+        self._closing = closing
         self._note_replaced = note_replaced
 
     def read(self, reading: PendingAnswer) -> Answer:
@@ -173,13 +202,13 @@ class _Worker:
         seconds = self._options.seconds
         for _ in range(2):
             child = self._start()
-            reading.begun = begun = monotonic()
+            reading.begun = self.begun = begun = monotonic()
             try:
                 answer, is_full = _exchange(child, reading.content)
                 if not isinstance(answer, get_args(Answer)):
                     raise TypeError("a page is needed")
             except _BROKEN:
-                if self._closed.is_set():
+                if self._closing.is_set():
                     raise _crawl_over() from None
                 if monotonic() - begun >= seconds:
                     self._replace(f"was ended because a page took more than {seconds:g} s")
@@ -188,6 +217,7 @@ class _Worker:
                 continue
             finally:
                 self.spent += monotonic() - begun
+                self.begun = 0.0
             if is_full:
                 self._replace(f"was ended because it used more than {MAX_KEPT // 10**6} MB")
             return cast(Answer, answer)
@@ -206,7 +236,7 @@ class _Worker:
 
     def _start(self) -> subprocess.Popen[bytes]:
         """The process, started if there is none."""
-        if self._closed.is_set():
+        if self._closing.is_set():
             raise _crawl_over()
         if self.child is not None:
             if self.child.poll() is None:
@@ -217,7 +247,7 @@ class _Worker:
                 return self._start_once()
             except _BROKEN as error:  # noqa: PERF203 - three times at most
                 self.end()
-                if self._closed.is_set():
+                if self._closing.is_set():
                     raise _crawl_over() from None
                 why = str(error) or "it ended at once"
         raise NoWorker("too_slow", f"no worker could be started to read it: {why}")
@@ -231,7 +261,7 @@ class _Worker:
             start_new_session=True,  # Ctrl-C in a terminal goes to all processes of a session
             creationflags=getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),  # the same on Windows
         )
-        if self._closed.is_set():  # in the meantime: then nobody else kills this process
+        if self._closing.is_set():  # in the meantime: then nobody else kills this process
             child.kill()
         _exchange(child, self._options)
         return child

@@ -51,9 +51,9 @@ class InlineRunner(LocalRunner):
             read_stretch(self._run, stretch)
         yield from sorted(self._run.folder.glob("pages/[0-9]*.arrow"))
 
-    def _judge(self, part: ArchivePart, earlier: Sequence[ArchivePart]) -> None:
+    def _judge_part(self, part: ArchivePart, earlier: Sequence[ArchivePart]) -> None:
         self._end()
-        super()._judge(part, earlier)
+        super()._judge_part(part, earlier)
 
     def _end(self) -> None:
         self.tasks += 1

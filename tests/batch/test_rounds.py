@@ -35,7 +35,7 @@ def judge_in_rounds(run: BatchRun, shuffles: int, seed: int) -> list[int]:
             asked = rows.take(pa.array(np.flatnonzero(of == one))).to_batches()
             given += runners._answer(common, first, iter(asked))
         chance.shuffle(given)
-        judged.append(sum(batch.column(0)[0].as_py() for batch in runners._judge(OPTIONS, parts, iter(given))))
+        judged.append(sum(batch.column(0)[0].as_py() for batch in runners._judge_parts(OPTIONS, parts, iter(given))))
     return judged
 
 

@@ -19,13 +19,13 @@ from scrapy_neardup.batch import pages, runs
 from scrapy_neardup.batch.pages import malformed_records
 from scrapy_neardup.batch.results import export_state, write_kept, write_verdicts
 from scrapy_neardup.batch.rows import Topic, make_rows
-from scrapy_neardup.batch.runners import judge_if_new, plan
+from scrapy_neardup.batch.runners import LocalRunner, SparkRunner, judge_if_new
 from scrapy_neardup.batch.runs import ArchivePart, BatchRun
 from scrapy_neardup.deduplicator import Deduplicator
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files.writers import open_output
 from scrapy_neardup.judge.recipes import state_recipe
-from scrapy_neardup.model import Outcome, Verdict
+from scrapy_neardup.model import Outcome
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.record import Keep
 from tests.batch import OPTIONS, InlineRunner, Killed, judge_in_order, make_run, verdicts_of, write_records
@@ -79,7 +79,7 @@ def test_a_run_that_is_killed_once_a_part_is_written_goes_on(tmp_path: Path, mon
             InlineRunner(make_run(folder, [name], 7)).run()
         run = make_run(folder, [name], 7)
         InlineRunner(run).run()
-        assert [one.given() for one in run.parts] == [one.given() for one in whole.parts]
+        assert [one.digest() for one in run.parts] == [one.digest() for one in whole.parts]
         assert verdicts_of(run) == judge_in_order([name])
 
 
@@ -113,13 +113,13 @@ def test_a_part_whose_files_do_not_belong_together_is_judged_again(tmp_path: Pat
     for part in other.parts[1:]:
         judge_if_new(OPTIONS, part, make_rows(Topic.KEY, part.number, np.zeros(0, np.int64)), [])
     assert verdicts_of(run) != verdicts_of(other)
-    given = [part.given() for part in run.parts]
+    given = [part.digest() for part in run.parts]
     for suffix in (".judged", ".arrow"):
         for lonely in other.folder.glob(f"rows/*{suffix}"):
             shutil.copy(lonely, run.folder / "rows")
         (run.folder / "complete").unlink()
         InlineRunner(run).run()
-        assert [part.given() for part in run.parts] == given
+        assert [part.digest() for part in run.parts] == given
         assert verdicts_of(run) == judge_in_order([name])
 
 
@@ -153,9 +153,8 @@ def test_three_runs_in_a_row_equal_one(tmp_path: Path, name: str) -> None:
         InlineRunner(run).run()
     assert run is not None
     assert verdicts_of(run) == judge_in_order([name])
-    seen = list[Verdict]()
-    write_verdicts(run, tmp_path / "last.parquet", seen.append)
-    assert len(seen) == 20
+    write_verdicts(run, tmp_path / "last.parquet")
+    assert len(pq.read_table(tmp_path / "last.parquet")) == 20
 
 
 def test_a_folder_of_another_run_is_refused(tmp_path: Path, name: str) -> None:
@@ -233,11 +232,11 @@ def test_a_crawl_goes_on_with_the_exported_state(tmp_path: Path) -> None:
 
 
 def test_memory_decides_the_sizes() -> None:
-    few, many = (plan(size, 8, on_spark=False) for size in (600_000_000, 16_000_000_000))
+    few, many = (LocalRunner.plan(size, 8) for size in (600_000_000, 16_000_000_000))
     assert few[0] == 1
     assert few[1] < many[1]
     assert many[0] == 8
-    assert 8 * plan(2_000_000_000, 8, on_spark=True)[1] * 7_000 < 2_000_000_000
-    for size, processes, on_spark in (100_000_000, 1, False), (2_000_000_000, 10, True):
+    assert 8 * SparkRunner.plan(2_000_000_000, 8)[1] * 7_000 < 2_000_000_000
+    for runner, size, processes in (LocalRunner, 100_000_000, 1), (SparkRunner, 2_000_000_000, 10):
         with pytest.raises(NearDupError, match="--memory"):
-            plan(size, processes, on_spark=on_spark)
+            runner.plan(size, processes)

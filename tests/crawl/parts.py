@@ -35,12 +35,13 @@ class Pool:
         self.answer, self.delay = answer, delay
         self.spent, self.replaced, self.why_replaced = 0.0, 0, ""
         self.is_closed = False
-        self.has_worker = True
+        self.worker, self.busy_since = "free", 0.0
 
     def submit(self, content: PageContent) -> PendingAnswer:
         self.pages.append(content)
         reading = PendingAnswer(content)
-        reading.begun = monotonic() if self.has_worker else None
+        reading.begun = monotonic() if self.worker == "free" else 0.0
+        self.busy_since = monotonic() if self.worker == "busy" else 0.0
         answer, delay = (one(content) if callable(one) else one for one in (self.answer, self.delay))
         asyncio.get_running_loop().call_later(delay, reading.set_result, answer)
         return reading

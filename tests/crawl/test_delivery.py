@@ -21,15 +21,17 @@ from scrapy_neardup.crawl.visits import JudgedPage, Visit
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.in_flight import Reservation
 from scrapy_neardup.model import Fingerprint, Outcome, Verdict
+from scrapy_neardup.page.source import PageResponse
 from scrapy_neardup.state.record import Record
-from tests.crawl.parts import Exporter, Patch, Slot, notes, store
+from tests.crawl.parts import Exporter, Log, Patch, Slot, notes, store
 
 SPIDER = Spider("any")
+URL = "http://a.example/"
 ENDS: dict[str, End] = {"s": "scraped", "d": "dropped", "f": "failed"}
 
 
 def judged_page(id: int = 7) -> JudgedPage:
-    record = Record(id, "http://a.example/", id)
+    record = Record(id, URL, id)
     verdict = Verdict(Outcome.UNIQUE, record.url, id)
     return JudgedPage(verdict, Reservation(record, Fingerprint((), b"")))
 
@@ -104,10 +106,10 @@ def test_a_page_counts_once_no_item_is_in_the_pipelines_if_one_came_through_and_
 @pytest.mark.parametrize("fails", [False, True])
 @pytest.mark.parametrize("feeds", [0, 1])
 def test_a_page_that_items_share_is_sealed_when_the_last_has_ended_unless_the_callback_failed(
-    feeds: int, fails: bool
+    feeds: int, fails: bool, caplog: Log
 ) -> None:
     desk = Desk(*(slots := [Slot() for _ in range(feeds)]))
-    desk.page.visit = visit = Visit(is_complete=False, pages={"http://a.example/": desk.page})
+    desk.page.visit = visit = Visit(PageResponse(URL, b""), is_complete=False, pages={URL: desk.page})
     for _ in range(2):
         visit.announced += 1
         desk.play("es")
@@ -118,7 +120,7 @@ def test_a_page_that_items_share_is_sealed_when_the_last_has_ended_unless_the_ca
         visit.end_item()
         assert desk.entries == [("commit", False)], "another item may come"
     visit.announced += not fails
-    visit.is_lost = fails
+    visit.is_failed = fails
     visit.complete()
     if not fails:
         assert desk.entries == [("commit", False)], "the last one has not ended"
@@ -128,10 +130,11 @@ def test_a_page_that_items_share_is_sealed_when_the_last_has_ended_unless_the_ca
         store(slot)
     assert desk.entries[1:] == ["roll_back" if fails else "seal"]
     assert visit.pages == {}, "the response leaves memory at once"
+    assert caplog.text.count(f"Items of {URL} share a page that does not count") == fails
 
 
 def test_a_page_does_not_count_if_another_item_of_its_response_was_lost_before() -> None:
-    (desk := Desk()).page.visit = Visit(announced=1, is_lost=True)
+    (desk := Desk()).page.visit = Visit(announced=1, is_failed=True)
     desk.play("es")
     assert desk.entries == ["release"]
 

@@ -81,12 +81,12 @@ def test_items_of_one_response_without_content_share_a_page_unless_it_was_lost()
     assert first is second
     assert other is not first
     assert court.count("pages") == 2
-    first.is_lost = True
+    first.is_rolled_back = True
     court.detector.release(reservation(first))
     (third,) = court.pages(({"n": 3}, one))
     assert third is not first
     assert (third.verdict.outcome, third.is_failed) == (Outcome.UNIQUE, False)
-    third.is_lost = third.is_failed = True
+    third.is_rolled_back = third.is_failed = True
     court.detector.release(reservation(third))
     (fourth,) = court.pages(({"n": 4}, one))
     assert fourth.is_failed, "the item that failed has to come again, and all others with it"
@@ -263,24 +263,26 @@ def test_a_page_waits_for_each_one_that_comes_to_stand_before_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("delays", "patience", "has_worker", "order"),
+    ("delays", "patience", "worker", "order"),
     [
-        ([0.2, 0.0, 0.1, 0.05, 0.0], 60.0, True, [0, 1, 2, 3, 4]),
-        ([0.2, -1, 0.1, -1, 0.0], 60.0, True, [0, 2, 4]),
-        ([0.9, 0.1, 0.0, 1.3, 0.0], 0.3, True, [1, 2, 4, 0, 3]),
-        ([0.5, 0.0], 0.3, False, [0, 1]),
-        ([0.9, 0.0], 0.05, False, [1, 0]),
+        ([0.2, 0.0, 0.1, 0.05, 0.0], 60.0, "free", [0, 1, 2, 3, 4]),
+        ([0.2, -1, 0.1, -1, 0.0], 60.0, "free", [0, 2, 4]),
+        ([0.9, 0.1, 0.0, 1.3, 0.0], 0.3, "free", [1, 2, 4, 0, 3]),
+        ([0.5, 0.0], 0.3, "starts", [0, 1]),
+        ([0.9, 0.0], 0.05, "starts", [1, 0]),
+        ([1.1, 0.8, 0.0], 0.3, "busy", [2, 1, 0]),
     ],
     ids=[
         "first is read last",
         "one that fails holds up nobody",
         "one that takes long is overtaken",
-        "no worker begins",
-        "no worker begins for long",
+        "a worker starts",
+        "a worker starts for long",
+        "those that wait for slow pages hold up nobody",
     ],
 )
 def test_pages_are_judged_in_the_order_in_which_they_came_unless_one_takes_long(
-    delays: list[float], patience: float, has_worker: bool, order: list[int], monkeypatch: Patch
+    delays: list[float], patience: float, worker: str, order: list[int], monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr("scrapy_neardup.crawl.judge.PATIENCE", patience)
 
@@ -293,7 +295,7 @@ def test_pages_are_judged_in_the_order_in_which_they_came_unless_one_takes_long(
         return Page(content.url, text=article_text(int(content.url.rpartition("/")[2])))
 
     pool = Pool(answer, lambda content: abs(delay(content)))
-    pool.has_worker = has_worker
+    pool.worker = worker
     assert judged_in_order(Court(pools=(pool, None)), len(delays)) == order
 
 
@@ -375,3 +377,4 @@ def test_a_page_that_cannot_be_judged_passes_with_its_reason_and_the_first_is_lo
     assert court.kinds(*(({}, one) for one in visits)) == [f"unjudged ({reason})"] * 2
     assert court.count(f"unjudged/{reason}") == 2
     assert caplog.text.count("Further cases") == 1
+    assert "`" not in caplog.text

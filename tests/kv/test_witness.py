@@ -74,8 +74,8 @@ def spot(request: pytest.FixtureRequest, tmp_path: Path) -> Spot:
 # The file
 
 
-def tally(sequence: int, *, closed: bool = False) -> RowTally:
-    return RowTally(b"a state!", sequence, sequence * 2, 2**63 + sequence, closed)
+def tally(sequence: int, *, is_clean: bool = False) -> RowTally:
+    return RowTally(b"a state!", sequence, sequence * 2, 2**63 + sequence, is_clean)
 
 
 @contextmanager
@@ -90,7 +90,7 @@ def read(path: Path) -> Witness:
 
 
 def test_what_was_noted_is_read_again(tmp_path: Path) -> None:
-    path, closed = tmp_path / "witness", tally(3, closed=True)
+    path, closed = tmp_path / "witness", tally(3, is_clean=True)
     with opened(Witness.create(path, tally(0))) as found:
         assert (found.newest, found.synced) == (tally(0), tally(0))
         found.note(tally(1), synced=True)

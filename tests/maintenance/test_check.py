@@ -253,7 +253,7 @@ def test_what_cannot_be_read_is_found_and_the_rest_is_checked(tmp_path: Path, mo
 
     def broken(self: SQLite, prefix: bytes, *, start: bytes = b"", reverse: bool = False) -> object:
         if prefix == b"r":
-            raise self.damaged("a page of the file is gone")
+            raise self.damage_error("a page of the file is gone")
         return scan(self, prefix, start=start, reverse=reverse)
 
     with open_state(make_state("sqlite", tmp_path)) as store:

@@ -16,7 +16,7 @@ from scrapy_neardup.report.gather import FLOWS, GROUPS, PAGES_OF_GROUP, gather
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.layout import FORMAT
 from scrapy_neardup.state.recipe import Secret
-from scrapy_neardup.state.record import Evidence, Record, row_mark
+from scrapy_neardup.state.record import Evidence, Record, listing_source
 from scrapy_neardup.untrusted import REPORT_URL, SITE, TITLE
 from tests.report.states import BEGIN, SECOND, State, large
 
@@ -38,7 +38,7 @@ def test_every_number_of_a_small_state() -> None:
     better = state.store.new_id()
     state.store.add(Record(better, "https://d.example/", first, 0.9, (first,)))
     row = state.store.new_id()
-    state.store.add(Record(row, "https://a.example/#row", row, 0.0, (), row_mark(7)))
+    state.store.add(Record(row, "https://a.example/#row", row, 0.0, (), listing_source(7)))
     before = dict(state.store.rows(b""))
     report = gather(state.store)
     assert dict(state.store.rows(b"")) == before

@@ -60,5 +60,5 @@ def opened(options: ReadingOptions, size: int = 1) -> Iterator[WorkerPool]:
     assert pool.process_ids == []
 
 
-def raw(html: str) -> PageContent:
-    return PageContent(URL, html)
+def raw(html: str, url: str = URL) -> PageContent:
+    return PageContent(url, html)
