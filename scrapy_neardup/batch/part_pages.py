@@ -16,7 +16,7 @@ from scrapy_neardup.batch.counts import (
     numbers_of_forms,
     numbers_on_sites,
 )
-from scrapy_neardup.batch.rows import Questions, Topic, answers_on, is_among, numbers, signed, sorted_set, unsigned
+from scrapy_neardup.batch.rows import Questions, Topic, answers_on, is_among, numbers, sorted_set
 from scrapy_neardup.batch.runs import PAGES, ArchivePart, BatchOptions, decode, new_record
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.state.boilerplate import ALL_PAGES, COMMON_BITS, COMMON_HERE, number_of_site, site_bit
@@ -60,7 +60,7 @@ class PartPages:
             self._first[topic] = of[at][places]
         sentences, starts = _lists(columns["sentences"])
         begins = pages.astype(np.uint64) << np.uint64(32)
-        of_pages = unsigned(sorted_set(signed(np.repeat(begins, np.diff(starts)) | sentences)))
+        of_pages = sorted_set(np.repeat(begins, np.diff(starts)) | sentences)
         self._sentences = of_pages.astype(np.uint32)
         self._starts = np.append(np.searchsorted(of_pages, begins), len(of_pages))
         self.lengths = np.diff(self._starts)
@@ -79,11 +79,11 @@ class PartPages:
         self._bit_places = places.astype(np.uint32)
         asked_urls = np.array([*self.urls, *hashes.every([*filter(None, canonicals)])], np.uint64)
         self.questions: Questions = {
-            Topic.KEY: np.sort(signed(self._firsts[Topic.KEY][0])),
-            Topic.URL: sorted_set(signed(asked_urls)),
-            Topic.COUNT: np.sort(signed(self.numbers)),
-            Topic.BITS: signed(self.sentences),
-            Topic.FORM: np.sort(signed(np.array([*self._form_pages.values()], np.uint64))),
+            Topic.KEY: self._firsts[Topic.KEY][0],
+            Topic.URL: sorted_set(asked_urls),
+            Topic.COUNT: self.numbers,
+            Topic.BITS: self.sentences,
+            Topic.FORM: np.sort(np.array([*self._form_pages.values()], np.uint64)),
         }
 
     def questions_of_forms(self, answers: pa.Table) -> Questions:
@@ -91,7 +91,7 @@ class PartPages:
         known = dict(zip(*(one.tolist() for one in answers_on(Topic.FORM, answers)), strict=True))
         counted = [(site, known[number]) for site, number in self._form_pages.items() if number in known]
         numbers = {one for site, pages in counted for one in numbers_of_forms(site, pages, self._hashes)}
-        return {Topic.FORM: np.sort(signed(np.array([*numbers], np.uint64)))}
+        return {Topic.FORM: np.sort(np.array([*numbers], np.uint64))}
 
     def find_doubtful(self, filed: Hashes, newest: Hashes, counts: ExactCounts) -> npt.NDArray[np.bool_]:
         """Return the pages that may be more than a new original.
