@@ -224,8 +224,7 @@ class PartStore(PageStore):
             rows = make_rows(topic, part, hashes, ranks, originals)
             yield pa.concat_tables([rows, make_rows(topic, part, asked[~is_among(asked, np.sort(hashes))])])
         for topic, table in (Topic.COUNT, self._counts.numbers), (Topic.BITS, self._counts.bits):
-            counted, now, before = table.added()
-            yield make_rows(topic, part, counted, now - before if topic is Topic.COUNT else now ^ before)
+            yield make_rows(topic, part, *table.added())
         forms = {number: count - self._begun_forms.get(number, 0) for number, count in self._counts.forms.items()}
         yield make_rows(Topic.FORM, part, np.array([*forms], np.uint64), np.array([*forms.values()], np.int64))
 

@@ -24,7 +24,6 @@ from scrapy_neardup.state.layout import kept_url
 from scrapy_neardup.state.record import Record
 
 _ONE = np.uint32(1)  # faster than 1
-_ADDRESSES = "url", "canonical"
 
 
 class PartPages:
@@ -37,16 +36,14 @@ class PartPages:
         table = pa.Table.from_batches(part.batches(self._COLUMNS), pa.schema(map(PAGES.field, self._COLUMNS)))
         columns = {name: table[name].combine_chunks() for name in self._COLUMNS}
         self.ranks: list[int] = columns["rank"].to_pylist()
-        urls, canonicals = ([kept_url(decode(one)) for one in columns[name].to_pylist()] for name in _ADDRESSES)
-        self._urls, self.urls = urls, np.array(hashes.every(urls), np.uint64)
+        self._urls, canonicals = ([*map(_url, columns[name].to_pylist())] for name in ("url", "canonical"))
+        self.urls = np.array(hashes.every(self._urls), np.uint64)
         self._sketches, self._own = columns["sketch"].to_pylist(), columns["own"].to_pylist()
         least = options.config.min_letters
         #: Whether the stored fingerprint of each page may be used.
-        self.is_judged = [
-            sketch is not None and (own is None or own >= least)
-            for sketch, own in zip(self._sketches, self._own, strict=True)
-        ]
-        self.is_alone = np.array(self.is_judged, bool) & ~np.array([*map(bool, canonicals)], bool)
+        self.is_judged = numbers(columns["own"].fill_null(least)) >= least
+        self.is_judged &= columns["sketch"].is_valid().to_numpy(zero_copy_only=False)
+        self.is_alone = self.is_judged & ~np.array([*map(bool, canonicals)], bool)
         # Members of lists, and where the list of each page begins. A sentence that stands twice counts once.
         self.keys, self._key_starts = _lists(columns["keys"])
         pages = np.arange(len(table))
@@ -165,6 +162,10 @@ class PartPages:
         np.add.at(counts.numbers.counts, self._here[members], _ONE)
         if everywhere:
             np.bitwise_or.at(counts.bits.counts, self._bit_places[members], np.repeat(self._bits[pages], lengths))
+
+
+def _url(packed: bytes) -> str:
+    return kept_url(decode(packed))
 
 
 def _lists(column: pa.ListArray) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:

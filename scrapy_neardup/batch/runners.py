@@ -164,14 +164,12 @@ def _end_with(judge: Any) -> None:
 
 def judge_after(options: BatchOptions, part: ArchivePart, earlier: Sequence[ArchivePart]) -> None:
     """Judge a part; all earlier ones are judged."""
-    common, pages = options.make_method().common, None
-    if part.rows.exists():  # a killed run judged it, but perhaps without answers to all that its pages asked
-        asked = part.questions()
-        answers = _answers(asked, earlier, common)
-    else:
-        pages = PartPages(options, part)
-        asked = pages.questions
-        answers = _answers(asked, earlier, common)
+    common = options.make_method().common
+    # A killed run may have judged it, but perhaps without answers to all that its pages asked.
+    pages = None if part.rows.exists() else PartPages(options, part)
+    asked = pages.questions if pages else part.questions()
+    answers = _answers(asked, earlier, common)
+    if pages:
         answers = pa.concat_tables([answers, _answers(pages.questions_of_forms(answers), earlier, common)])
     while judge_if_new(options, part, answers, earlier, pages):
         before, asked = asked, part.questions()
