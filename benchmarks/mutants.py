@@ -5,8 +5,9 @@
 Rooms and files of the package are named as they stand below ``scrapy_neardup/``. The faults go into a copy of the
 checkout. First all quick tests run once, to learn which test calls which function. Then each mutant meets the tests
 that call its function, the fastest first; where these are few, those of its file, too, first those that call little
-else. A mutant that passes them meets the slow tests of its room and of crawls.
-While you work on a room, ``--tests tests/text --no-slow`` is quicker.
+else. A mutant that passes them meets the slow tests of its room, of hashing and of crawls.
+While you work on a room, ``--tests tests/text --no-slow`` is quicker. ``--learned FILE`` keeps what the first run
+learns, and ``--skip 20`` goes on behind the first 20 mutants.
 
 A fault that changes no behaviour is named in ``mutants.txt`` with its reason, and is left out.
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import builtins
 import json
 import os
 import random
@@ -22,11 +24,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +42,12 @@ EQUIVALENT = Path(__file__).with_suffix(".txt")
 TRACE, CHOSEN = "NEARDUP_MUTANTS_TRACE", "NEARDUP_MUTANTS_CHOSEN"
 #: Tests that call a function; if they are fewer, those of its file run, too.
 FEW = 10
+#: Tests that run first: they find most faults, and lie in few files.
+FIRST = 30
 #: Seconds after which a test hangs, which finds a fault too.
 HANGS = 100
 #: Tests for the second stage, beside those of the mutant's own room.
-CRAWLS = ("tests/crawl", "tests/test_deduplicator.py")
+WIDE = ("tests/crawl", "tests/hashing", "tests/test_deduplicator.py")
 
 OPPOSITES: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -115,7 +119,7 @@ def mutants_of(root: Path, path: str) -> Iterator[Mutant]:
 
     def visit(node: ast.AST, function: int) -> Iterator[Mutant]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            function = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            function = first_line(node)
             parts: Sequence[ast.AST] = node.body
         elif isinstance(node, ast.ClassDef):
             parts = node.body
@@ -135,6 +139,11 @@ def mutants_of(root: Path, path: str) -> Iterator[Mutant]:
             yield from visit(one, function)
 
     yield from visit(ast.parse(source), 0)
+
+
+def first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """The first line of a function with its decorators."""
+    return min([node.lineno, *(one.lineno for one in node.decorator_list)])
 
 
 def is_overload(node: ast.AST) -> bool:
@@ -208,7 +217,7 @@ def choose(root: Path, rooms: Sequence[str], count: int, seed: int) -> list[Muta
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Trace calls if a file for them is named. That takes time, which no test must mind."""
+    """Note calls if a file for them is named. That takes time, which no test must mind."""
     if os.environ.get(TRACE):
         settings.register_profile("traced", deadline=None, suppress_health_check=list(HealthCheck))
         settings.load_profile("traced")
@@ -223,33 +232,45 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         items[:] = sorted((one for one in items if one.nodeid in wanted), key=lambda one: wanted[one.nodeid])
 
 
+def note_calls() -> set[tuple[str, int]]:
+    """From now on modules of the package are imported with functions that note their file and first line here."""
+    calls: set[tuple[str, int]] = set()
+    prefix, compile_source = f"{Path.cwd()}/{PACKAGE}/", SourceFileLoader.source_to_code
+
+    def compile_noting(loader: Any, source: Any, path: Any, **options: Any) -> Any:
+        if str(path).startswith(prefix):
+            source = ast.parse(source)
+            for node in ast.walk(source):
+                if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                    begin = int(is_docstring(node.body[0]))
+                    node.body[begin:begin] = ast.parse(f"__noted__(({path!r}, {first_line(node)}))").body
+        return compile_source(loader, source, path, **options)
+
+    setattr(builtins, "__noted__", calls.add)  # noqa: B010 - no module imports it
+    setattr(SourceFileLoader, "source_to_code", compile_noting)  # noqa: B010
+    return calls
+
+
+#: Filled from here on: the tests import the package before they are configured.
+CALLS = note_calls() if os.environ.get(TRACE) else set[tuple[str, int]]()
+
+
 class Tracer:
     """Notes which functions of the package each test calls, its processor time, and whether it passes."""
 
     def __init__(self, out: Path) -> None:
         self._out = out.with_suffix(f".{os.environ.get('PYTEST_XDIST_WORKER', 'main')}.json")
-        self._calls: set[tuple[str, int]] = set()
         self._tests: dict[str, Any] = {}
-        self._prefix = f"{Path.cwd()}/{PACKAGE}/"
-
-    def _trace(self, frame: Any, event: str, argument: Any) -> None:
-        code = frame.f_code
-        if code.co_filename.startswith(self._prefix):
-            self._calls.add((code.co_filename, code.co_firstlineno))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """Trace one test with its fixtures."""
-        self._calls = set()
+        """Note the calls of one test with its fixtures."""
+        CALLS.clear()
         began = time.process_time()  # a busy machine makes no test slower
-        threading.settrace(self._trace)
-        sys.settrace(self._trace)
         try:
             return (yield)
         finally:
-            sys.settrace(None)
-            threading.settrace(None)
-            self._tests[item.nodeid] = [time.process_time() - began, sorted(self._calls)]
+            self._tests[item.nodeid] = [time.process_time() - began, sorted(CALLS)]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Forget a test that fails without a fault."""
@@ -281,7 +302,7 @@ class Checkout:
     def pytest(self, *arguments: str, limit: float, **variables: str) -> subprocess.CompletedProcess[str] | None:
         """Run tests on the copy; None if they take longer than ``limit`` seconds."""
         command = [sys.executable, "-m", "pytest", "-q", "-p", "benchmarks.mutants", "-p", "no:cacheprovider"]
-        environment = {**os.environ, "PYTHONPATH": str(self.root), "PYTHONDONTWRITEBYTECODE": "1", **variables}
+        environment = {**os.environ, "PYTHONPATH": str(self.root), **variables}
         arguments = (*arguments, "--hypothesis-seed=0", "-o", f"timeout={HANGS}")
         with subprocess.Popen(
             [*command, *arguments],
@@ -299,35 +320,42 @@ class Checkout:
                 return None
         return subprocess.CompletedProcess(command, running.returncode, out)
 
-    def learn(self, tests: Sequence[str], limit: float) -> None:
-        """Run the quick tests once, and note which functions each of them calls."""
-        done = self.pytest(*tests, "-m", "not slow", "-n2", limit=limit, **{TRACE: str(self._folder / "calls")})
+    def learn(self, tests: Sequence[str], limit: float) -> dict[str, Any]:
+        """Run the quick tests once; returns the seconds of each, and which functions it calls."""
+        # The bytecode of functions that note their calls must not stay.
+        variables = {TRACE: str(self._folder / "calls"), "PYTHONDONTWRITEBYTECODE": "1"}
+        done = self.pytest(*tests, "-m", "not slow", "-n2", limit=limit, **variables)
         if done is None or done.returncode not in (0, 1):
             raise SystemExit(f"The tests do not run:\n{done.stdout[-2000:] if done else 'too slow; raise --learn'}")
         print(*(line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))), sep="\n")
         noted: dict[str, Any] = {}
         for part in self._folder.glob("calls.*.json"):
-            noted |= json.loads(part.read_text())
+            for name, (seconds, calls) in json.loads(part.read_text()).items():
+                noted[name] = seconds, [(Path(file).relative_to(self.root).as_posix(), line) for file, line in calls]
+        return noted
+
+    def use(self, noted: dict[str, Any]) -> None:
+        """Order the tests by what they call."""
         for name, (seconds, calls) in sorted(noted.items(), key=lambda one: one[1][0]):
             self.seconds[name] = seconds
             for file, many in Counter(file for file, _ in calls).items():
-                self.files[Path(file).relative_to(self.root).as_posix()].append((many / len(calls), name))
+                self.files[file].append((many / len(calls), name))
             for file, line in calls:
-                self.calls[Path(file).relative_to(self.root).as_posix(), line].append(name)
+                self.calls[file, line].append(name)
 
     def finder(self, mutant: Mutant, limit: float, *, slow: bool) -> str:
         """The test that finds the fault; empty if none does."""
         file = self.root / mutant.path
         source = file.read_bytes()
-        file.write_bytes(mutant.mutate(source))
+        replace(file, mutant.mutate(source))
         try:
             found = self._run_chosen(mutant, limit)
             if not found and slow:
-                places = [place for place in (f"tests/{mutant.room}", *CRAWLS) if (self.root / place).exists()]
+                places = [place for place in (f"tests/{mutant.room}", *WIDE) if (self.root / place).exists()]
                 found = failure(self.pytest(*places, "-m", "slow and not soak", "-n2", "-x", limit=10 * limit))
             return found
         finally:
-            file.write_bytes(source)
+            replace(file, source)
 
     def _run_chosen(self, mutant: Mutant, limit: float) -> str:
         """Run as many of the tests that call the function as take ``limit`` seconds in all.
@@ -339,13 +367,21 @@ class Checkout:
             names = [*names, *(name for _, name in sorted(self.files.get(mutant.path, ()), reverse=True))]
         spent = 0.0
         wanted = [name for name in dict.fromkeys(names) if (spent := spent + self.seconds[name]) <= limit]
-        if not wanted:
-            return ""
         chosen = self._folder / "chosen.json"
-        chosen.write_text(json.dumps(wanted))
-        files = dict.fromkeys(name.partition("::")[0] for name in wanted)
-        done = self.pytest(*files, "-n0", "-x", limit=10 * limit + HANGS, **{CHOSEN: str(chosen)})
-        return "tests that do not end" if done is None else failure(done)
+        for tests in filter(None, (wanted[:FIRST], wanted[FIRST:])):
+            chosen.write_text(json.dumps(tests))
+            files = dict.fromkeys(name.partition("::")[0] for name in tests)
+            done = self.pytest(*files, "-n0", "-x", limit=10 * limit + HANGS, **{CHOSEN: str(chosen)})
+            if done is None or failure(done):
+                return "tests that do not end" if done is None else failure(done)
+        return ""
+
+
+def replace(file: Path, source: bytes) -> None:
+    """Write a module, and remove its bytecode, which may be of the same second and size."""
+    for cached in file.parent.glob(f"__pycache__/{file.stem}.*"):
+        cached.unlink()
+    file.write_bytes(source)
 
 
 def failure(done: subprocess.CompletedProcess[str] | None) -> str:
@@ -367,6 +403,8 @@ def main() -> None:
         "--limit", type=float, default=60, help="seconds of quick tests for one mutant, as they take without a fault"
     )
     parser.add_argument("--learn", type=float, default=3000, help="seconds for the first run of all quick tests")
+    parser.add_argument("--learned", type=Path, help="a file that keeps what the first run learns, for a later one")
+    parser.add_argument("--skip", type=int, default=0, help="mutants at the beginning that are left out")
     parser.add_argument(
         "--no-slow", action="store_true", help="do not run slow tests on those that pass the quick ones"
     )
@@ -380,13 +418,20 @@ def main() -> None:
         if options.list:
             print(*(f"{one.path}:{one.line}: {one.summary}" for one in mutants), sep="\n")
             return
-        checkout.learn(options.tests, options.learn)
-        for number, mutant in enumerate(mutants, 1):
+        if options.learned and options.learned.exists():
+            noted = json.loads(options.learned.read_text())
+        else:
+            noted = checkout.learn(options.tests, options.learn)
+            if options.learned:
+                options.learned.write_text(json.dumps(noted))
+        checkout.use(noted)
+        for number, mutant in enumerate(mutants[options.skip :], 1 + options.skip):
             finder = checkout.finder(mutant, options.limit, slow=not options.no_slow)
             survivors += [] if finder else [mutant]
             how = f"found by {finder}" if finder else "SURVIVED"
             print(f"{number}/{len(mutants)} {mutant.path}:{mutant.line}: {mutant.summary}: {how}", flush=True)
-    print(f"\nfound {len(mutants) - len(survivors)} of {len(mutants)}; survived:")
+    tried = len(mutants) - options.skip
+    print(f"\nfound {tried - len(survivors)} of {tried}; survived:")
     print(*(f"{one.path}:{one.line}: {one.summary}" for one in survivors), sep="\n")
     sys.exit(len(survivors) > options.allow)
 

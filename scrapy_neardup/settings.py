@@ -397,8 +397,8 @@ def _read(settings: Mapping[str, Any]) -> dict[str, Any]:
                 values[field_name] = read(name, value)
         elif name.startswith("NEARDUP_"):
             meant = meant_setting(name)
-            question = f" Did you mean {meant}?" if meant else ""
-            raise SettingsError(f"There is no setting {name}.{question} The settings are: {', '.join(SETTINGS)}.")
+            cure = f"Did you mean {meant}?" if meant else f"The settings are: {', '.join(SETTINGS)}."
+            raise SettingsError(f"There is no setting {name}. {cure}")
         elif meant := meant_setting(name):
             logger.warning(
                 "scrapy-neardup does not read the setting %s. If you mean its setting, write %s. If another package "

@@ -21,7 +21,6 @@ from scrapy_neardup.files import Entry, InputRecord, Malformed, Skipped, read_in
 from scrapy_neardup.judge.records import RecordReader
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.model import Fingerprint, Page
-from scrapy_neardup.text.sentences import why_unjudged
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
@@ -97,7 +96,7 @@ class PageTabulator:
     """Reads and fingerprints pages. Those that may take long are read in a process that can be killed."""
 
     def __init__(self, options: BatchOptions) -> None:
-        self._method, self._min_letters = options.make_method(), options.config.min_letters
+        self._method, self._policy = options.make_method(), options.config.make_policy()
         self._source = options.config.open_source(options.fields, hashes_items=False)
         self._records = RecordReader(self._source.__enter__(), options.id_field)
         #: A method of the user may look at the counts of a site, which only the state knows.
@@ -127,7 +126,7 @@ class PageTabulator:
         try:
             page = self._records.read(self._records.draft(entry, name), name)
             html = self._records.item_hash(page, entry)
-            if self._is_ours and not (page.row or page.unread or why_unjudged(page.text, self._min_letters)):
+            if self._is_ours and not (page.row or page.unread or self._policy.why_unjudged(page.text)):
                 made = self._method.for_state(page, None)
         except PageError as error:
             failed = error.reason

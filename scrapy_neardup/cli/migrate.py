@@ -51,7 +51,7 @@ def migrate_command(arguments: argparse.Namespace, config: Config) -> int:
             write(f"{old.location}: already has the current method, parameters and versions.\n")
             return 0
         source = old.location
-        ways = migrate(old, (kind, place), recipe, method, config.min_letters, progress)
+        ways = migrate(old, (kind, place), recipe, method, config.make_policy(), progress)
     data = {"store": place, "from": source, "pages": {way.name.lower(): many for way, many in ways.items()}}
     lines = "\n".join(f"{many:,} {way.value}" for way, many in ways.items() if many)
     advice = "Pages known only by URL pass once as updated when they come again.\n" if ways[Way.URL] else ""

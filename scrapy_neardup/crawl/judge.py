@@ -155,7 +155,9 @@ class Judge:
         reason = verdict.reason
         if not reason or reason == LISTING:
             return
-        is_first = self._notes.warn_once(reason, "%s passes. %s", verdict.sentence(), describe_reason(reason))
+        cure = f" {TEXT_CURE}." if reason == "no_text" else ""
+        what = f"{describe_reason(reason)}{cure}"
+        is_first = self._notes.warn_once(reason, "%s passes. %s", verdict.sentence(), what)
         if not is_first and reason in LIMIT_REASONS:  # each URL, because somebody may have made it on purpose
             logger.info("%s passes.", verdict.sentence())
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from scrapy_neardup.maintenance.tables import count_verdicts
 from scrapy_neardup.model import Outcome
-from scrapy_neardup.report.words import Words
+from scrapy_neardup.report.words import Words, format_size
 
 #: Pages that were judged: the sum of the verdicts.
 PAGES = "neardup/pages"
@@ -89,7 +89,7 @@ def closing_line(numbers: Mapping[str, Any], language: str = "") -> str:
     >>> print(closing_line({PAGES: 2, "neardup/duplicate": 2, DRY_DROPPED: 2, STATE_PAGES: 8}).partition(". 2 ")[0])
     Dry run: nothing is dropped or stored
     >>> print(closing_line({PAGES: 2, "neardup/unique": 2, ROLLED_BACK: 1, STATE_PAGES: 1, STATE_BYTES: 512}, "zh"))
-    2 个网页：新网页 2、副本 0、未变 0、有更新 0、未判断 0。回滚 1 个，因为它们的 item 丢失了。状态：1 个网页，0.5 kB。
+    2 个网页：新网页 2、副本 0、未变 0、有更新 0、未判断 0。回滚 1 个：它们的 item 没有全部通过。状态：1 个网页，512 B。
     """
     words = Words(language or "en")
     counts = count_verdicts(own_counts(numbers))
@@ -101,7 +101,7 @@ def closing_line(numbers: Mapping[str, Any], language: str = "") -> str:
     state = words(
         "closing.state_as_it_was" if dry else "closing.state",
         pages=numbers.get(STATE_PAGES, 0),
-        size=f"{numbers.get(STATE_BYTES, 0) / 1000:.1f}",
+        size=format_size(numbers.get(STATE_BYTES, 0)),
     )
     verdicts = words("comma").join(words(f"verdict.{outcome}", many=count) for outcome, count in counts.items())
     return would + words("closing.crawl", pages=numbers.get(PAGES, 0), verdicts=verdicts, back=back, state=state)

@@ -39,7 +39,7 @@ def inspect_extraction(
         raise ExtractionError(page.unread, f"its text has more than {config.max_text:,} characters (NEARDUP_MAX_TEXT)")
     fingerprint: Fingerprint | None = None
     try:
-        fingerprint, reason = fingerprint_page(method, page, config.min_letters, store)
+        fingerprint, reason = fingerprint_page(method, page, config.make_policy(), store)
     except LexiconNeeded as error:
         reason = error.reason
     simplified = method.parameters.simplified

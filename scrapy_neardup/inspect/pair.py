@@ -8,6 +8,7 @@ from typing import Any
 from scrapy_neardup.errors import AnyReason, describe_reason
 from scrapy_neardup.inspect.pages import inspect_near_miss
 from scrapy_neardup.inspect.sources import Side, fingerprint_page
+from scrapy_neardup.judge.context import Policy
 from scrapy_neardup.judge.matching import candidates, filed_fingerprint, may_decide
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Match, Outcome, Verdict
@@ -33,8 +34,8 @@ def inspect_pair(
     one of the pages.
     """
     method = method.with_hashes(store.hashes) if store else method
-    old, old_reason = _fingerprint(method, a, config.min_letters, store)
-    new, new_reason = _fingerprint(method, b, config.min_letters, store)
+    old, old_reason = _fingerprint(method, a, config.make_policy(), store)
+    new, new_reason = _fingerprint(method, b, config.make_policy(), store)
     shown, verdict = None, Verdict(Outcome.UNJUDGED, "B", reason=new_reason or old_reason)
     if old is not None and new is not None and not verdict.reason:
         common = candidates(method, store, new.keys).overused_keys if store else frozenset()
@@ -69,7 +70,7 @@ def inspect_pair(
 
 
 def _fingerprint(
-    method: Method, side: Side, min_letters: int, store: PageStore | None
+    method: Method, side: Side, policy: Policy, store: PageStore | None
 ) -> tuple[Fingerprint | None, AnyReason]:
     """Return the fingerprint, and the reason if the page cannot be judged."""
     record, page = side.record, side.page
@@ -78,7 +79,7 @@ def _fingerprint(
     if record is not None:
         return None, ""  # the state does not say why
     assert page is not None
-    return fingerprint_page(method, page, min_letters, store)
+    return fingerprint_page(method, page, policy, store)
 
 
 def _describe_comparison(

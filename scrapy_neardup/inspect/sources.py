@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scrapy_neardup.errors import AnyReason, NearDupError
+from scrapy_neardup.judge.context import Policy
 from scrapy_neardup.lab.documents import DocumentReader
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
@@ -14,23 +15,22 @@ from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.text.sentences import why_unjudged
 from scrapy_neardup.untrusted import shell_word
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://|text:[0-9a-f]{16}$", re.IGNORECASE)
 
 
 def fingerprint_page(
-    method: Method, page: Page, min_letters: int, store: PageStore | None
+    method: Method, page: Page, policy: Policy, store: PageStore | None
 ) -> tuple[Fingerprint | None, AnyReason]:
     """Return the fingerprint of a page, if it has enough text for one, and the reason if it cannot be judged.
 
     ``store`` knows boilerplate. Raises LexiconNeeded if the method cannot read the page.
     """
-    if reason := why_unjudged(page.text, min_letters):
+    if reason := policy.why_unjudged(page.text):
         return None, reason
     fingerprint = method.for_state(page, store.on_site(page.site) if store else None)
-    return fingerprint, fingerprint.why_unjudged(min_letters)
+    return fingerprint, fingerprint.why_unjudged(policy.min_letters)
 
 
 @dataclass(frozen=True, slots=True)

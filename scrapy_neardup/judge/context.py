@@ -52,6 +52,10 @@ class Policy:
         """Whether no copy takes the place of an earlier page."""
         return self.keep_policy == FIRST
 
+    def why_unjudged(self, text: str) -> AnyReason:
+        """Why a text cannot be judged; empty if it can."""
+        return why_unjudged(text, self.min_letters)
+
     def rules(self) -> dict[str, Any]:
         """The values that decide the verdict on a known text, as plain data.
 
@@ -130,7 +134,7 @@ class Context:
     @property
     def why_unjudged(self) -> AnyReason:
         """Why the text cannot be judged; empty if it can."""
-        return self.page.unread or why_unjudged(self.page.text, self.policy.min_letters)
+        return self.page.unread or self.policy.why_unjudged(self.page.text)
 
     # The earlier versions of the page.
 

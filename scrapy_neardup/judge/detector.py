@@ -16,7 +16,6 @@ from scrapy_neardup.model import Fingerprint, Outcome, Page, Verdict
 from scrapy_neardup.page.source import BodyHasher
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.text.sentences import why_unjudged
 
 R = TypeVar("R", Ruling, Ruled | None)
 
@@ -145,7 +144,7 @@ class Detector(CrawlContext):
 
     def is_enough(self, text: str) -> bool:
         """Whether a text can be judged."""
-        return not why_unjudged(text, self.policy.min_letters)
+        return not self.policy.why_unjudged(text)
 
     def fingerprint(self, page: Page) -> Fingerprint | None:
         """The fingerprint of a page; None if it is compared with no other page."""

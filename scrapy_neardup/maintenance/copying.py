@@ -17,6 +17,7 @@ from typing import Any
 
 from scrapy_neardup.atomic import sync_directory
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.judge.context import Policy
 from scrapy_neardup.judge.matching import candidates, without_overused_keys
 from scrapy_neardup.judge.rules import count_sentences
 from scrapy_neardup.kv.base import Changes
@@ -32,7 +33,6 @@ from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import SAMPLES, Secret, fits
 from scrapy_neardup.state.record import Record, kept_page
-from scrapy_neardup.text.sentences import why_unjudged
 
 #: Rows per batch, some ten for each page. Common keys are known from then on.
 _ROWS = 2000
@@ -201,7 +201,7 @@ def migrate(
     target: tuple[type[FileEngine], str],
     recipe: Mapping[str, Any],
     method: Method,
-    min_letters: int,
+    policy: Policy,
     watch: Watch = unwatched,
 ) -> dict[Way, int]:
     """Make a copy of a state at ``target`` with another recipe and the same secret; return the pages by way.
@@ -214,7 +214,7 @@ def migrate(
         new_state(kind, location, old.location) as (_, draft),
         closing(open_at(kind, draft, recipe, secret=old.secret)) as new,
     ):
-        ways = _convert(old, new, method, min_letters, watch)
+        ways = _convert(old, new, method, policy, watch)
         if new.pages != old.pages:
             raise StoreError(
                 f"Only {new.pages:,} of {old.pages:,} pages were converted, so there is no new state. Find the cause "
@@ -223,7 +223,7 @@ def migrate(
     return ways
 
 
-def _convert(old: PageStore, new: PageStore, method: Method, min_letters: int, watch: Watch) -> dict[Way, int]:
+def _convert(old: PageStore, new: PageStore, method: Method, policy: Policy, watch: Watch) -> dict[Way, int]:
     method = method.with_hashes(new.hashes)
     is_same_method = fits(
         *({name: store.recipe[name] for name in store.recipe.keys() - _TOOLS} for store in (old, new))
@@ -237,7 +237,7 @@ def _convert(old: PageStore, new: PageStore, method: Method, min_letters: int, w
             way = Way.UNJUDGED
         elif record.is_light and not record.sketch and not record.former:
             way = Way.COPY
-        elif page is not None and not page.unread and not why_unjudged(page.text, min_letters):
+        elif page is not None and not page.unread and not policy.why_unjudged(page.text):
             way = Way.TEXT
             record = _fingerprint(record, page, method, new, is_counted=is_same_method)
         elif is_same_method and not record.former:

@@ -158,4 +158,4 @@ def _is_mark() -> npt.NDArray[np.bool_]:
 @cache
 def _long_row() -> re.Pattern[str]:
     marks = "".join(map(chr, np.flatnonzero(_is_mark()).tolist()))
-    return re.compile(f"[{marks}]{{{MOST_MARKS + 1},}}")
+    return re.compile(f"[{marks}]{{{MOST_MARKS},}}")

@@ -33,6 +33,8 @@ def session() -> Iterator[None]:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    # Java spends longer on optimising its code than so short a test on running it.
+    builder = builder.config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     opened = builder.config("spark.driver.bindAddress", "127.0.0.1").getOrCreate()
     yield
     opened.stop()

@@ -17,12 +17,18 @@ if sys.platform != "win32":
     _FORKS.set_forkserver_preload(["pytest", "tests.crawl.run"])
 
 
+def start(job: Path, log: Path, env: Mapping[str, str] = {}) -> Any:
+    """Start ``tests.crawl.run`` in the folder of the job; stderr goes to the log. ``env``: more of its environment."""
+    process = _FORKS.Process(target=_run, args=(job, log, {**os.environ, **env}))
+    process.start()
+    return process
+
+
 def run(job: Path, env: Mapping[str, str], timeout: float = 100) -> tuple[int, str]:
-    """Exit code and stderr of ``tests.crawl.run`` in the folder of the job; ``env``: more of its environment."""
+    """Exit code and stderr of a job."""
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
-        process = _FORKS.Process(target=_run, args=(job, log, {**os.environ, **env}))
-        process.start()
+        process = start(job, log, env)
         process.join(timeout)
         if process.exitcode is None:
             process.kill()

@@ -257,6 +257,8 @@ def half_broken_extractor(html: str, url: str) -> str | None:
 
 def slow_extractor(html: str, url: str) -> str | None:
     """Our own text of a page after as long as it asks for, and the process that reads it dies if it is to, once."""
+    if found := re.search(r"<!-- begun (.+?) -->", html):
+        Path(f"{found[1]}-{os.getpid()}").touch()
     if found := re.search(r"<!-- takes ([\d.]+) -->", html):
         time.sleep(float(found[1]))
     if (found := re.search(r"<!-- dies (.+?) -->", html)) and not Path(found[1]).exists():
@@ -276,6 +278,16 @@ class Patient(Passing):
     def process_item(self, item: Any) -> Any:
         self.arrived.append(str({name: item[name] for name in item if name != "html"}))
         return item
+
+
+class Hasty(Passing):
+    """Has a server be gone that is silent for two seconds; else that takes five."""
+
+    def __init__(self, crawler: Any) -> None:
+        from scrapy_neardup.server import asynchronous, connection
+
+        vars(connection)["SECONDS"] = vars(asynchronous)["SECONDS"] = 2.0
+        asynchronous._LOOK = 0.5
 
 
 class Held(Passing):

@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,10 +27,12 @@ from scrapy_neardup.server.layout import GIVEN_UP, PENDING
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.urls import parse_url
+from tests.crawl import forked
 from tests.crawl.conftest import NEWS, ROOT, Crawl, Site
 from tests.crawl.engineless import crawl_items
 from tests.crawl.pages import html
 from tests.crawl.parts import notes
+from tests.processes import wait_until
 from tests.server.redis_server import Server, running
 
 
@@ -149,7 +152,7 @@ async def test_pages_that_the_server_lost_are_counted(url: str, caplog: pytest.L
     assert len([line for line in caplog.messages if "has lost confirmed pages" in line]) == 1
 
 
-def start_crawl(url: str, folder: Path, articles: int) -> subprocess.Popen[bytes]:
+def start_crawl(url: str, folder: Path, articles: int) -> Any:
     """Each crawl has feeds under a name of its own."""
     job = folder.parent / f"{time.monotonic_ns()}.json"
     feed = {"format": "jsonlines", "batch_item_count": 20}
@@ -164,8 +167,14 @@ def start_crawl(url: str, folder: Path, articles: int) -> subprocess.Popen[bytes
     }
     crawl = {"spider": "HostsSpider", "arguments": {"articles": articles}, "settings": settings}
     job.write_text(json.dumps({"crawls": [crawl], "reactor": "asyncio", "out": f"{job}.out"}))
-    with (folder.parent / "log").open("ab") as log:
-        return subprocess.Popen([sys.executable, "-m", "tests.crawl.run", str(job)], cwd=ROOT, stderr=log)
+    return forked.start(job, job.with_suffix(".log"))
+
+
+def names_of(server: Server, url: str, *kinds: bytes) -> list[bytes]:
+    """The names in a state that begin like this."""
+    prefix = b"{neardup:" + url.rpartition("=")[2].encode() + b"}"
+    names = [key[len(prefix) :] for key in server.client.scan_iter(match=prefix + b"*", count=1000)]
+    return [name for name in names if name.startswith(kinds)]
 
 
 @pytest.mark.slow
@@ -190,23 +199,27 @@ def test_of_articles_that_crawls_meet_on_three_hosts_each_is_delivered_once_thou
     folder, chance = tmp_path / "feeds", random.Random(seed)
     running = [start_crawl(url, folder, articles) for _ in range(crawlers)]
     try:
+        wait_until(lambda: names_of(redis_server, url, b"r"))
         for _ in range(kills):
-            time.sleep(2 + 2 * chance.random())
+            time.sleep(0.3 + chance.random())
             number = chance.randrange(crawlers)
             running[number].kill()
-            running[number].wait()
+            running[number].join()
             running[number] = start_crawl(url, folder, articles)
-        codes = [process.wait(timeout=900) for process in running]
-        log = (tmp_path / "log").read_text()
-        assert codes == [0] * crawlers, log[-5000:]
+        for process in running:
+            process.join(900)
+        log = "".join(file.read_text() for file in tmp_path.glob("*.log"))
+        assert [process.exitcode for process in running] == [0] * crawlers, log[-5000:]
         assert "has lost this crawl" not in log, "the machine is so busy that a crawl was silent for its whole lease"
         assert "neardup_store_failed" not in log, log[-5000:]
-        time.sleep(1.5 * lease)  # what those had who were killed
-        assert start_crawl(url, folder, articles).wait(timeout=300) == 0
+        wait_until(lambda: not names_of(redis_server, url, b"L"), 1.5 * lease)  # of those who were killed
+        running.append(start_crawl(url, folder, articles))
+        running[-1].join(300)
+        assert running[-1].exitcode == 0
     finally:
         for process in running:
             process.kill()
-            process.wait()
+            process.join()
     store = open_store(url, None)
     sealed = {record.id for record in store.records()}
     lines = [json.loads(line) for file in folder.glob("*.jsonl") for line in file.read_text().splitlines()]
@@ -217,9 +230,11 @@ def test_of_articles_that_crawls_meet_on_three_hosts_each_is_delivered_once_thou
     assert list(store.rows(b"j")) == list(store.rows(b"g")) == []
     assert check(store).sound
     close_store(store)
-    prefix = b"{neardup:" + url.rpartition("=")[2].encode() + b"}"
-    names = [key[len(prefix) :] for key in redis_server.client.scan_iter(match=prefix + b"*", count=1000)]
-    assert [name for name in names if name[:1] in b"pLN" or name in (PENDING, GIVEN_UP)] == []
+    assert names_of(redis_server, url, b"p", b"L", b"N", PENDING, GIVEN_UP) == []
+
+
+#: An answer is waited for two seconds.
+HASTY = {"tests.crawl.project.Hasty": 1}
 
 
 def test_a_bad_network_costs_nothing_but_time(news: Site, crawl: Crawl, url: str, redis_server: Server) -> None:
@@ -235,14 +250,14 @@ def test_a_bad_network_costs_nothing_but_time(news: Site, crawl: Crawl, url: str
             pass
         while sum(broken) < 12 and not over.wait(chance.uniform(0.02, 0.15)):
             broken.append(client.client_kill_filter(_type="normal", skipme=True))
-        redis_server.pause(7)
+        redis_server.pause(3)
 
     copies = [f"/{number}" for number in range(30)]
     news.content |= dict.fromkeys(copies, html("bridge-zh"))
     thread = threading.Thread(target=work)
     thread.start()
     try:
-        waits = {"NEARDUP_STORE": url, "NEARDUP_ON_STORE_ERROR": "wait"}
+        waits = {"NEARDUP_STORE": url, "NEARDUP_ON_STORE_ERROR": "wait", "ITEM_PIPELINES": HASTY}
         found = crawl([*NEWS, *copies], **waits, DOWNLOAD_DELAY=0.1)
     finally:
         over.set()
@@ -286,7 +301,7 @@ def test_two_crawlers_with_one_queue_keep_every_article_once(site: Site, redis_s
         "DOWNLOAD_DELAY": 0.2,
         "TELNETCONSOLE_ENABLED": False,
     }
-    command = [sys.executable, "-m", "scrapy", "runspider", "news.py", "-a", "max_idle_time=8"]
+    command = [sys.executable, "-m", "scrapy", "runspider", "news.py", "-a", "max_idle_time=4"]
     given = [argument for name, value in settings.items() for argument in ("-s", f"{name}={value}")]
     redis_server.client.rpush("news:start_urls", *(json.dumps({"url": url}) for url in listed(site)))
     logs = [(tmp_path / f"{n}.log").open("w") for n in range(2)]

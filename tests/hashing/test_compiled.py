@@ -117,6 +117,7 @@ STAGES: dict[str, Callable[[str], object]] = {
 @pytest.mark.parametrize("stage", STAGES)
 @given(TEXT)
 @example("船渡。口渡。")
+@example("It cost 3.5 million. Nobody paid.")
 @settings(max_examples=60, deadline=None)
 def test_a_stage_returns_the_same_both_ways(stage: str, text: str) -> None:
     native, python = both(lambda: STAGES[stage](text))

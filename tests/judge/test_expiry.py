@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from unittest.mock import Mock
 
 import pytest
 
@@ -72,7 +73,9 @@ def test_a_page_that_comes_while_it_expires_is_new_and_its_state_sound() -> None
 
 
 @pytest.mark.parametrize("sealed", [True, False])
-def test_at_its_end_a_crawl_removes_the_oldest_surplus_of_its_sealed_pages(sealed: bool) -> None:
+def test_at_its_end_a_crawl_removes_the_oldest_surplus_of_its_sealed_pages(
+    sealed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     crawl = Crawl(Bounds(max_pages=5))
     for number in range(30):
         crawl.clock.now += HOUR
@@ -80,7 +83,10 @@ def test_at_its_end_a_crawl_removes_the_oldest_surplus_of_its_sealed_pages(seale
     assert (crawl.store.pages, crawl.expired) == (30, 0)
     if sealed:
         crawl.detector.seal()
+    monkeypatch.setattr("scrapy_neardup.judge.detector._IDLE", 4)
+    monkeypatch.setattr(crawl.store, "expire", expire := Mock(wraps=crawl.store.expire))
     crawl.detector.trim()
+    assert sealed or expire.call_count == 4, "nothing may go, so it does not try 30 times"
     assert crawl.expired == (25 if sealed else 0)
     left = [record.url for record in crawl.store.records()]
     assert left == [f"http://page{n}.example/" for n in range(25 if sealed else 0, 30)]

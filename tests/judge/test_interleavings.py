@@ -18,11 +18,9 @@ import pytest
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge import remote
 from scrapy_neardup.judge.in_flight import Blocked
-from scrapy_neardup.server.claims import pack
-from scrapy_neardup.server.layout import lease_name
 from scrapy_neardup.server.program import Program
 from tests.judge.test_shared import Crawler, Opening, page
-from tests.server.redis_server import Server, client_of
+from tests.server.redis_server import Server, end_leases
 
 #: Turns of the loop after which whoever can go has come to the gate.
 _TURNS = 8
@@ -119,11 +117,9 @@ async def played(opening: Opening, plan: Sequence[str], trouble: tuple[int, str,
             gates[name].step()
             await gates[name].still()
             if at == step:
-                leases = gates[whose].crawler.store.leases
-                client = client_of(gates[whose].crawler.store)
-                client.delete(*(leases._link.prefix + lease_name(pack(crawl)) for crawl in leases.crawls))
+                end_leases(gates[whose].crawler.store)
                 if what == "kill":
-                    leases.crawls.clear()
+                    gates[whose].crawler.store.leases.crawls.clear()
                     gates[whose].is_dead = True
                     tasks[whose].cancel()
                     gates[whose].open()

@@ -34,7 +34,7 @@ from scrapy_neardup.state.record import Keep
 from scrapy_neardup.state.urls import parse_url
 from tests.build import pairs, story
 from tests.server.redis_cluster import Cluster
-from tests.server.redis_server import Server, client_of, running
+from tests.server.redis_server import Server, client_of, end_leases, running
 from tests.server.test_redis_async import count_sent
 
 METHOD = make_method("cascade", {})
@@ -276,12 +276,10 @@ async def test_an_outcome_follows_the_commit_that_was_started_before(
         assert list(ours.store.journal.unsealed(ours.crawl.detector.generation)) == []
 
 
-async def test_a_crawl_that_was_rolled_back_judges_no_pages(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Redis, "lease", 0.4)
+async def test_a_crawl_that_was_rolled_back_judges_no_pages(opening: Opening) -> None:
     async with opening() as one:
         await one.kept(page("first"), sealed=False)
-        await asyncio.to_thread(one.store.leases.stop_renewing)  # it is asleep
-        await asyncio.sleep(0.6)
+        end_leases(one.store)  # it is asleep
         async with opening() as other:
             assert other.store.rolled_back.pages == 1
         with pytest.raises(StoreError, match="others rolled back"):

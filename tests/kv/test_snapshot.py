@@ -392,7 +392,7 @@ def test_a_manifest_that_changes_while_files_are_copied_makes_another_copy(
 def looks(url: str, seconds: float) -> tuple[int, int]:
     """Look again and again at a state at work; how often, and by how many writes it has gone on."""
     until, many, first, last = time.monotonic() + seconds, 0, 0, 0
-    while time.monotonic() < until:
+    while time.monotonic() < until or many < 3:
         with seen(url) as look:
             assert look.is_held
             sequence = RowTally.unpack(look.kv.get(KEY) or b"").sequence
@@ -423,7 +423,6 @@ def test_every_look_at_a_state_at_work_agrees_with_itself(url: str, tmp_path: Pa
             if path.exists():
                 assert path.read_bytes() == content
         logging.info("%s: %d looks, %d writes", url, many, writes)
-        assert many > 2
         assert writes > 100
         process.communicate("", timeout=60)
         assert process.returncode == 0

@@ -139,6 +139,16 @@ def test_a_write_that_fails_leaves_the_level_as_it_was(tmp_path: Path) -> None:
         assert store.find(page(1).url) == page(1)
 
 
+def test_a_row_that_is_not_what_was_written_is_damage_however_it_is_read(tmp_path: Path) -> None:
+    with closing(opened(tmp_path / "state.sqlite")) as store:
+        engine = engine_of(store)
+        engine.write_rows(Changes({b"z": b"value"}), sync=False)
+        engine._db.execute("UPDATE kv SET v = x'7676' WHERE k = x'7a'")
+        for read in (lambda: engine.get(b"z"), lambda: engine.get_all([b"z"]), lambda: [*engine.rows(b"z", None)]):
+            with pytest.raises(StoreDamaged, match="not what was written"):
+                read()
+
+
 @pytest.mark.parametrize(("cause", "is_damage"), [("PRAGMA max_page_count = 10", False), ("DROP TABLE kv", True)])
 def test_a_full_disk_is_no_damage_and_a_missing_table_is(cause: str, is_damage: bool, tmp_path: Path) -> None:
     store = opened(tmp_path / "state.sqlite")

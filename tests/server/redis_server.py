@@ -22,6 +22,8 @@ from typing import Any
 
 import pytest
 
+from scrapy_neardup.server.layout import lease_name
+
 _NUMBERS = count()
 PROGRAM = os.environ.get("NEARDUP_TEST_SERVER", "redis-server")
 IS_KVROCKS = Path(PROGRAM).name.startswith("kvrocks")
@@ -156,3 +158,10 @@ def certified(folder: Path) -> tuple[Path, list[str]]:
 def client_of(store: Any) -> Any:
     """The client of redis-py that a store on a server uses."""
     return store.kv.link.call(lambda client: client.get(store.kv.link.prefix) or client)  # a former node says so
+
+
+def end_leases(store: Any) -> None:
+    """The leases of its crawls end, as after a long silence: nobody renews them."""
+    store.leases.stop_renewing()
+    names = [store.kv.link.prefix + lease_name(crawl.to_bytes(8, "big")) for crawl in store.leases.crawls]
+    client_of(store).delete(*names)

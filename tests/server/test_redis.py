@@ -39,7 +39,7 @@ from scrapy_neardup.state.urls import parse_url
 from tests.build import PAGES, judge_pages, open_state, read_records
 from tests.cli import run
 from tests.server.redis_cluster import free_ports
-from tests.server.redis_server import IS_KVROCKS, Server, as_redis_does, certified, client_of, running
+from tests.server.redis_server import IS_KVROCKS, Server, as_redis_does, certified, client_of, end_leases, running
 from tests.state.clock import HOUR, Clock
 
 RECIPE = {"method": "any", "seed": 7}
@@ -50,9 +50,8 @@ Open = Callable[..., RedisStore]
 
 
 @pytest.fixture
-def opening(redis_server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open]:
-    """Opens one more store on the state of the test, as another crawler would; a lease of it lasts not long."""
-    monkeypatch.setattr(Redis, "lease", 0.4)
+def opening(redis_server: Server) -> Iterator[Open]:
+    """Opens one more store on the state of the test, as another crawler would."""
     state = redis_server.new_state()
     with ExitStack() as stack:
 
@@ -73,19 +72,15 @@ def put(store: RedisStore, url: str = URL, *keys: int, generation: int = 0, repl
     return record
 
 
-def stops(store: RedisStore) -> None:
-    """Its process is no more, or asleep: nobody renews its leases."""
-    store.leases.stop_renewing()
-
-
 # Leases
 
 
-def test_what_another_crawler_is_at_work_on_is_not_rolled_back(opening: Open) -> None:
+def test_what_another_crawler_is_at_work_on_is_not_rolled_back(opening: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Redis, "lease", 1.0)
     one = opening()
     crawl = one.journal.begin("one")
     page = put(one, URL, 5, generation=crawl)
-    time.sleep(3 * one.leases.seconds)  # it is renewed
+    time.sleep(1.5)  # it is renewed
     other = opening()
     assert other.rolled_back == UnsealedPages(0, ())
     assert other.is_held
@@ -101,9 +96,9 @@ def test_what_a_crawler_that_is_no_more_had_not_sealed_is_rolled_back_once_its_l
     crawl = one.journal.begin("one")
     sealed, lost = put(one, URL, generation=crawl), put(one, f"{URL}?lost", 5, generation=crawl)
     one.journal.seal(crawl, [sealed.id])
-    stops(one)
+    one.leases.stop_renewing()
     assert opening().rolled_back == UnsealedPages(0, ())
-    time.sleep(1.5 * one.leases.seconds)
+    end_leases(one)
     other = opening()
     assert other.rolled_back == UnsealedPages(1, ("one",))
     assert [record.url for record in other.records()] == [URL]
@@ -123,8 +118,7 @@ def test_a_crawler_whose_lease_has_ended_goes_on_if_nobody_took_it(opening: Open
     one = opening()
     crawl = one.journal.begin("one")
     page = put(one, URL, generation=crawl)
-    stops(one)
-    time.sleep(1.5 * one.leases.seconds)
+    end_leases(one)
     one.journal.seal(crawl, [page.id])
     later = put(one, f"{URL}?later", generation=crawl)
     assert opening().rolled_back == UnsealedPages(0, ())
@@ -141,8 +135,7 @@ def test_a_roll_back_that_is_killed_or_fails_is_ended_by_another(
     for number in range(3):
         put(one, f"{URL}?{number}", generation=crawl)
     killed = one
-    stops(one)
-    time.sleep(1.5 * one.leases.seconds)
+    end_leases(one)
     with monkeypatch.context() as patch:
         patch.setattr(SharedJournal, "batch", 1)
         batches: list[object] = []
@@ -161,7 +154,7 @@ def test_a_roll_back_that_is_killed_or_fails_is_ended_by_another(
         with pytest.raises(MemoryError):
             opening()
     if is_killed:
-        time.sleep(1.5 * one.leases.seconds)
+        end_leases(one)
     with pytest.raises(StoreError, match="others rolled back"):  # or it would seal what is left, and think it all
         killed.journal.seal(crawl, [record.id for record in killed.records()])
     assert opening().rolled_back == UnsealedPages(1, ("one",))
@@ -207,8 +200,7 @@ def test_a_state_that_is_refused_was_not_touched_though_a_crawl_in_it_is_no_more
     program = one.kv.link.program()
     program.register(pending_page(Record(one.new_id(), URL, 7, 1.0, (5,), b"sketch"), crawl, one.url_key(URL)))
     one.kv.link.run(program)
-    stops(one)
-    time.sleep(1.5 * one.leases.seconds)
+    end_leases(one)
     one.write(Changes({layout.generation_key(crawl + 1): b"{"}))
     with pytest.raises(StoreDamaged):
         opening()
@@ -220,6 +212,7 @@ def test_a_state_that_is_refused_was_not_touched_though_a_crawl_in_it_is_no_more
 def test_a_lease_is_renewed_again_after_an_error_that_nobody_foresaw(
     opening: Open, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    monkeypatch.setattr(Redis, "lease", 1.0)
     store = opening()
     crawl = store.journal.begin("one")
     run, errors = store.kv.link.run, [RuntimeError("odd"), StoreError("gone")]
@@ -230,7 +223,7 @@ def test_a_lease_is_renewed_again_after_an_error_that_nobody_foresaw(
         return run(program)
 
     monkeypatch.setattr(store.kv.link, "run", fails)
-    time.sleep(4 * store.leases.seconds)
+    time.sleep(1.5)
     assert (errors, opening().leases.is_held_by_others(crawl)) == ([], True)
     assert caplog.text.count("RuntimeError: odd") == 1
 
@@ -328,8 +321,7 @@ def test_versions_of_a_dead_crawl_leave_a_later_one_of_another_crawl_in_their_pl
     second = put(dead, generation=gone, replaces=first.id)
     third = put(dead, generation=gone, replaces=second.id)
     last = put(one, generation=crawl, replaces=third.id)
-    stops(dead)
-    time.sleep(1.5 * one.leases.seconds)
+    end_leases(dead)
     assert opening().rolled_back == UnsealedPages(2, ("dead",))
     one.journal.roll_back(crawl, last.id)
     assert (one.find(URL), list(one.records())) == (first, [first])

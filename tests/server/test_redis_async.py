@@ -155,7 +155,7 @@ async def test_the_next_connection_after_an_idle_one_may_lead_to_another_server(
 
 async def test_nobody_waits_for_a_connection_that_is_closed(sender: Sender, redis_server: Server) -> None:
     await sender.ask(0)
-    redis_server.pause(0.2)
+    redis_server.pause(0.8)
     tasks = [sender.ask(number) for number in range(2)]
     await asyncio.sleep(0.05)
     await sender.link.close()
@@ -168,7 +168,7 @@ async def test_what_a_cancelled_caller_sent_is_not_sent_again(sender: Sender, re
     """Else a page may be registered after its judgement was cancelled and has removed it."""
     await sender.ask(0)
     redis_server.client.script_flush()
-    redis_server.pause(0.2)
+    redis_server.pause(0.8)
     task = sender.ask(1)
     await asyncio.sleep(0.05)
     task.cancel()

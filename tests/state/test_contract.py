@@ -26,6 +26,7 @@ from scrapy_neardup.kv import leveldb
 from scrapy_neardup.kv.base import Changes, Engine, KeyValueStore
 from scrapy_neardup.kv.files import FileEngine
 from scrapy_neardup.kv.leveldb import Temporary
+from scrapy_neardup.kv.memory import Memory, Transaction
 from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.state import journal, layout, pages
 from scrapy_neardup.state import records as base
@@ -403,6 +404,9 @@ def test_counts_of_another_state_are_added_and_written_at_once(lasting: Place) -
     assert stood(store) == [1 + 2 + 3 - 1] * 3
     assert dict(store.kv.scan(b"b")) == store.counts.rows()
     assert stood(lasting.reopen(store)) == [5] * 3
+    scratch = open_rows(Transaction(Memory()), RECIPE)
+    scratch.add_counts(other.counts)
+    assert (stood(scratch), [*scratch.kv.scan(b"b")]) == ([4] * 3, []), "nobody reads them again"
 
 
 # Opening and closing

@@ -18,6 +18,7 @@ ROWS = {
     "half-width voicing, no mark itself": "\uff9e\u0300",
     "one that becomes two": "\u0344\u0316",
     "Tibetan, likewise": "\u0f73\u0300",
+    "the first and the last": "\u0300\U0001e94a",
 }
 
 
