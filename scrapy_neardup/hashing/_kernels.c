@@ -15,9 +15,8 @@
 #define METHOD(name) {#name, name, METH_VARARGS, "See compiled.py."}
 
 static PyMethodDef METHODS[] = {
-    METHOD(hash_texts), METHOD(characters), METHOD(folded), METHOD(cut_text),
-    METHOD(cut_without), METHOD(cut_strings), METHOD(cut_hashes), METHOD(cut_sketch),
-    METHOD(cut_title), METHOD(cut_lacking), METHOD(lexicon), METHOD(words),
+    METHOD(hash_texts), METHOD(characters), METHOD(folded), METHOD(cut_text), METHOD(cut_without), METHOD(cut_strings),
+    METHOD(cut_hashes), METHOD(cut_sketch), METHOD(cut_title), METHOD(cut_lacking), METHOD(lexicon), METHOD(words),
     METHOD(are_common), METHOD(count_page), METHOD(fingerprint64),
     {NULL, NULL, 0, NULL},
 };

@@ -116,17 +116,21 @@ static int is_admitted(Bucket *bucket, uint32_t sentence, uint32_t bit)
     return 1;
 }
 
-/* Sorts and counts the sentences of a page: see ``Recurrence.note``. ``is_known``: as many bytes. */
+/* Counts the sentences of a page, whose order may change: see ``Recurrence.note``. ``is_known``: as many bytes. */
 static void count_in(const Counted *table, uint32_t *noted, Py_ssize_t count, uint32_t bit, uint8_t *is_known)
 {
-    uint8_t full[MOST_BUCKETS / 8];
-    Py_ssize_t i;
-    memset(full, 0, table->mask / 8 + 1);
+    uint8_t full[MOST_BUCKETS / 8] = {0};
+    Py_ssize_t i, shared = 0;
     for (i = 0; i < count; i++) {
-        SOON(bucket_of(table, noted[i])->sentences);
-        SOON(bucket_of(table, noted[i])->repeats);
+        uint32_t at = noted[i] & table->mask;
+        SOON(table->buckets[at].sentences);
+        SOON(table->buckets[at].repeats);
+        shared |= full[at >> 3] >> (at & 7) & 1;
+        full[at >> 3] |= (uint8_t)(1 << (at & 7));
     }
-    qsort(noted, (size_t)count, sizeof *noted, compare_halves);
+    memset(full, 0, table->mask / 8 + 1);
+    if (shared) /* else their order does not matter */
+        qsort(noted, (size_t)count, sizeof *noted, compare_halves);
     for (i = 0; i < count; i++) { /* the known ones are counted first */
         Bucket *bucket = bucket_of(table, noted[i]);
         int way = way_of(bucket, noted[i]), is_twice = i && noted[i] == noted[i - 1];

@@ -85,8 +85,7 @@ static uint64_t hash_long(const uint8_t *data, size_t size)
     m.v[0] += m.w[0];
     m.w[0] += m.v[0];
     mix_block(&m, data + size - 64, factor, 9);
-    return join(join(m.v[0], m.w[0], factor) + shift(m.y) * K0 + m.z,
-                join(m.v[1], m.w[1], factor) + m.x, factor);
+    return join(join(m.v[0], m.w[0], factor) + shift(m.y) * K0 + m.z, join(m.v[1], m.w[1], factor) + m.x, factor);
 }
 
 KERNEL(fingerprint64)

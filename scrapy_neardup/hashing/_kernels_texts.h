@@ -76,19 +76,17 @@ static int fold(Table *table, Points *points, int is_normal, uint8_t *kinds)
         if (!KNOWS(table, c))
             return 0;
         entry = ENTRY(table, c);
-        if (!is_normal) {
+        if (!is_normal && (entry & (PLAIN | FOLDED)) != PLAIN) { /* few characters */
             if (entry & IGNORED)
                 continue;
             if (!(entry & PLAIN))
                 return 0;
-            if (entry & FOLDED) {
-                c ^= entry & FOLDED;
-                if (!KNOWS(table, c))
-                    return 0;
-                entry = ENTRY(table, c);
-            }
-            points->at[count] = c;
+            c ^= entry & FOLDED;
+            if (!KNOWS(table, c))
+                return 0;
+            entry = ENTRY(table, c);
         }
+        points->at[count] = c;
         kinds[count++] = KIND(entry);
     }
     points->count = count;

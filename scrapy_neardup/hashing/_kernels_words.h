@@ -175,6 +175,7 @@ static void cut_run(const Lexicon *lexicon, const Py_UCS4 *at, Py_ssize_t count,
         ones[i] = longer(1, at[i]);
         twos[i] = i + 1 < count ? longer(ones[i], at[i + 1]) : 0; /* 0 is of no word */
         SOON(&MAYBE(lexicon, twos[i]));
+        SOON(&lexicon->slots[(size_t)ones[i] & (lexicon->size - 1)]);
     }
     steps[count].chance = 0.0;
     for (i = count; i-- > 0;) {

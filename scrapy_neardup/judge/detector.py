@@ -123,7 +123,8 @@ class Detector(CrawlContext):
 
         A crawl of this process may have a near-duplicate in flight on the same state. This page does not wait for it.
         """
-        fingerprint, given_up = self.fingerprint(page), list[Reservation]()
+        fingerprint = self.fingerprint(page)
+        given_up: list[Reservation] = []
         while isinstance(ruling := self.judge(judge_page, page, fingerprint, self.in_flight, given_up), Blocked):
             given_up.append(ruling.by)
         if ruling.reservation is not None:

@@ -193,7 +193,7 @@ class Postings:
         self._rows, self._found, self._free = rows, heads, None
         if not any(heads):
             self._free = tuple(keys)
-            return [[] for _ in keys]
+            return [[]] * len(keys)
         return [self._newest(row, head, limit) if head else [] for row, head in zip(rows, heads, strict=True)]
 
     def _newest(self, row: bytes, head: bytes, limit: int) -> list[int]:

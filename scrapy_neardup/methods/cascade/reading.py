@@ -83,11 +83,12 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     own, quotes = _split_page(page)
     of_title = title_parts(page.title)
     spelt = {part: _normalize(part, p) for part in of_title}
-    parts = {_TITLE_PART + letters(one): part for part, one in spelt.items()}
+    lines = {part: letters(one) for part, one in spelt.items()}
+    parts = {_TITLE_PART + line: part for part, line in lines.items()}
     titles = [*parts]
     if page.headline:
         titles += [_TITLE_PART + letters(_normalize(line, p)) for line in page.headline.split("\n") if line]
-    title = letters(spelt[longest_part(of_title)]) if of_title else ""
+    title = lines[longest_part(of_title)] if of_title else ""
     number = url_number(page.address or page.url) if page.site else ""
     whole = segment(own, hashes, (*titles, title, page.site, number), simplified=p.simplified)
     *of_titles, title_hash, site_hash, number_hash = [one & 0xFFFFFFFF for one in whole.others]
@@ -132,8 +133,9 @@ def _view(text: SegmentedText, boilerplate: Set[int], of_site: Set[int]) -> View
 
 def _countable(titles: list[int], lines: memoryview) -> npt.NDArray[np.uint32]:
     """Return the hashes of the titles and of the lines of both ends."""
-    ends = (lines[:_ENDS], lines[-_ENDS:]) if len(lines) > 2 * _ENDS else (lines,)
-    return np.frombuffer(b"".join((array("I", titles), *ends)), np.uint32)  # faster than arrays of numpy
+    if len(lines) > 2 * _ENDS:
+        lines = memoryview(b"".join((lines[:_ENDS], lines[-_ENDS:])))
+    return np.frombuffer(array("I", titles).tobytes() + lines, np.uint32)  # faster than arrays of numpy
 
 
 def _headings(page: Page, of_title: list[str], p: CascadeParameters, hashes: Keyed) -> frozenset[int]:
