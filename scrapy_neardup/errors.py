@@ -27,7 +27,7 @@ REASONS: dict[Reason, str] = {
     "too_slow": "Reading the page took longer than `NEARDUP_MAX_SECONDS`.",
     "http_error": "The response has an error status such as 404.",
     "other_page": "The item has the URL of another page than its response, and brings no text.",
-    "listing": "A row of a listing, which is compared with no page.",
+    "listing": "One of several items without text: compared with no page, dropped if it comes again unchanged.",
     "no_content": "The item has neither text nor HTML, and its response is not there.",
     "extractor_failed": "The extractor of the user raised an error or returned something else than a string.",
     "in_flight": "A near-duplicate was still in flight after `NEARDUP_WAIT` seconds.",

@@ -75,12 +75,12 @@ class CountTable:
         self.change(hashes, np.add, counts)
         self._begun = self.counts.copy(), dict(self._others)
 
-    def added(self) -> tuple[Hashes, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return all hashes, their present counts, and their first counts."""
+    def added(self) -> tuple[Hashes, npt.NDArray[np.int64]]:
+        """Return all hashes, and what was added to the first count of each, or the bits that were set."""
         (begun, others), hashes = self._begun, np.fromiter(self._others, np.uint64, len(self._others))
         now = np.concatenate((self.now[:-1], np.fromiter(self._others.values(), np.uint32, len(self._others))))
         before = np.concatenate((begun[:-1], np.array([others.get(one, 0) for one in self._others], np.uint32)))
-        return np.concatenate((self._expected, hashes)), now.astype(np.int64), before.astype(np.int64)
+        return np.concatenate((self._expected, hashes)), (now - before).astype(np.int64)
 
     def _places(self, hashes: Hashes) -> npt.NDArray[np.intp]:
         """Return the place of each hash in ``counts``: the last one for hashes that are not expected."""

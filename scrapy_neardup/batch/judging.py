@@ -26,9 +26,7 @@ from scrapy_neardup.batch.rows import (
     is_among,
     make_rows,
     make_table,
-    signed,
     sorted_set,
-    unsigned,
 )
 from scrapy_neardup.batch.runs import EVERYWHERE, FORM, FORMED, HERE, JUDGED, TAG, ArchivePart, BatchOptions
 from scrapy_neardup.judge.detector import Detector
@@ -70,7 +68,7 @@ class PartStore(PageStore):
         self._counts.numbers.begin(*answers_on(Topic.COUNT, answers))
         self._counts.bits.begin(*answers_on(Topic.BITS, answers))
         self._begun_forms = dict(zip(*(one.tolist() for one in answers_on(Topic.FORM, answers)), strict=True))
-        self._counts.forms = dict.fromkeys(unsigned(pages.questions[Topic.FORM]).tolist(), 0) | self._begun_forms
+        self._counts.forms = dict.fromkeys(pages.questions[Topic.FORM].tolist(), 0) | self._begun_forms
         self._counts.numbers.before_look = self._counts.bits.before_look = self._count
         self._uncounted = list[slice]()
         #: Packed records by id; ids in ascending order by key; the id of the newest page by the hash of its URL.
@@ -221,15 +219,14 @@ class PartStore(PageStore):
         new = self._pages.filed(~np.frombuffer(self.doubtful, bool))
         for topic, filed in self._left.items():
             columns = zip((*new[topic], np.zeros(len(new[topic][0]), np.int64)), filed, strict=True)
-            hashes, ranks, originals = (np.append(signed(one), signed(np.array(other))) for one, other in columns)
-            asked = sorted_set(np.append(self._pages.questions[topic], signed(np.array(self._questions[topic]))))
+            hashes, ranks, originals = (np.append(one, np.array(other, one.dtype)) for one, other in columns)
+            asked = sorted_set(np.append(self._pages.questions[topic], np.array(self._questions[topic], np.uint64)))
             rows = make_rows(topic, part, hashes, ranks, originals)
             yield pa.concat_tables([rows, make_rows(topic, part, asked[~is_among(asked, np.sort(hashes))])])
         for topic, table in (Topic.COUNT, self._counts.numbers), (Topic.BITS, self._counts.bits):
-            counted, now, before = table.added()
-            yield make_rows(topic, part, signed(counted), now - before if topic is Topic.COUNT else now ^ before)
+            yield make_rows(topic, part, *table.added())
         forms = {number: count - self._begun_forms.get(number, 0) for number, count in self._counts.forms.items()}
-        yield make_rows(Topic.FORM, part, signed(np.array([*forms], np.uint64)), np.array([*forms.values()], np.int64))
+        yield make_rows(Topic.FORM, part, np.array([*forms], np.uint64), np.array([*forms.values()], np.int64))
 
 
 # Judging.

@@ -16,7 +16,7 @@ from scrapy_neardup.batch.counts import (
     numbers_of_forms,
     numbers_on_sites,
 )
-from scrapy_neardup.batch.rows import Questions, Topic, answers_on, is_among, numbers, signed, sorted_set, unsigned
+from scrapy_neardup.batch.rows import Questions, Topic, answers_on, is_among, numbers, sorted_set
 from scrapy_neardup.batch.runs import PAGES, ArchivePart, BatchOptions, decode, new_record
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.state.boilerplate import ALL_PAGES, COMMON_BITS, COMMON_HERE, number_of_site, site_bit
@@ -24,7 +24,6 @@ from scrapy_neardup.state.layout import kept_url
 from scrapy_neardup.state.record import Record
 
 _ONE = np.uint32(1)  # faster than 1
-_ADDRESSES = "url", "canonical"
 
 
 class PartPages:
@@ -37,16 +36,14 @@ class PartPages:
         table = pa.Table.from_batches(part.batches(self._COLUMNS), pa.schema(map(PAGES.field, self._COLUMNS)))
         columns = {name: table[name].combine_chunks() for name in self._COLUMNS}
         self.ranks: list[int] = columns["rank"].to_pylist()
-        urls, canonicals = ([kept_url(decode(one)) for one in columns[name].to_pylist()] for name in _ADDRESSES)
-        self._urls, self.urls = urls, np.array(hashes.every(urls), np.uint64)
+        self._urls, canonicals = ([*map(_url, columns[name].to_pylist())] for name in ("url", "canonical"))
+        self.urls = np.array(hashes.every(self._urls), np.uint64)
         self._sketches, self._own = columns["sketch"].to_pylist(), columns["own"].to_pylist()
         least = options.config.min_letters
         #: Whether the stored fingerprint of each page may be used.
-        self.is_judged = [
-            sketch is not None and (own is None or own >= least)
-            for sketch, own in zip(self._sketches, self._own, strict=True)
-        ]
-        self.is_alone = np.array(self.is_judged, bool) & ~np.array([*map(bool, canonicals)], bool)
+        self.is_judged = numbers(columns["own"].fill_null(least)) >= least
+        self.is_judged &= columns["sketch"].is_valid().to_numpy(zero_copy_only=False)
+        self.is_alone = self.is_judged & ~np.array([*map(bool, canonicals)], bool)
         # Members of lists, and where the list of each page begins. A sentence that stands twice counts once.
         self.keys, self._key_starts = _lists(columns["keys"])
         pages = np.arange(len(table))
@@ -60,7 +57,7 @@ class PartPages:
             self._first[topic] = of[at][places]
         sentences, starts = _lists(columns["sentences"])
         begins = pages.astype(np.uint64) << np.uint64(32)
-        of_pages = unsigned(sorted_set(signed(np.repeat(begins, np.diff(starts)) | sentences)))
+        of_pages = sorted_set(np.repeat(begins, np.diff(starts)) | sentences)
         self._sentences = of_pages.astype(np.uint32)
         self._starts = np.append(np.searchsorted(of_pages, begins), len(of_pages))
         self.lengths = np.diff(self._starts)
@@ -79,11 +76,11 @@ class PartPages:
         self._bit_places = places.astype(np.uint32)
         asked_urls = np.array([*self.urls, *hashes.every([*filter(None, canonicals)])], np.uint64)
         self.questions: Questions = {
-            Topic.KEY: np.sort(signed(self._firsts[Topic.KEY][0])),
-            Topic.URL: sorted_set(signed(asked_urls)),
-            Topic.COUNT: np.sort(signed(self.numbers)),
-            Topic.BITS: signed(self.sentences),
-            Topic.FORM: np.sort(signed(np.array([*self._form_pages.values()], np.uint64))),
+            Topic.KEY: self._firsts[Topic.KEY][0],
+            Topic.URL: sorted_set(asked_urls),
+            Topic.COUNT: self.numbers,
+            Topic.BITS: self.sentences,
+            Topic.FORM: np.sort(np.array([*self._form_pages.values()], np.uint64)),
         }
 
     def questions_of_forms(self, answers: pa.Table) -> Questions:
@@ -91,7 +88,7 @@ class PartPages:
         known = dict(zip(*(one.tolist() for one in answers_on(Topic.FORM, answers)), strict=True))
         counted = [(site, known[number]) for site, number in self._form_pages.items() if number in known]
         numbers = {one for site, pages in counted for one in numbers_of_forms(site, pages, self._hashes)}
-        return {Topic.FORM: np.sort(signed(np.array([*numbers], np.uint64)))}
+        return {Topic.FORM: np.sort(np.array([*numbers], np.uint64))}
 
     def find_doubtful(self, filed: Hashes, newest: Hashes, counts: ExactCounts) -> npt.NDArray[np.bool_]:
         """Return the pages that may be more than a new original.
@@ -165,6 +162,10 @@ class PartPages:
         np.add.at(counts.numbers.counts, self._here[members], _ONE)
         if everywhere:
             np.bitwise_or.at(counts.bits.counts, self._bit_places[members], np.repeat(self._bits[pages], lengths))
+
+
+def _url(packed: bytes) -> str:
+    return kept_url(decode(packed))
 
 
 def _lists(column: pa.ListArray) -> tuple[npt.NDArray[Any], npt.NDArray[np.int32]]:

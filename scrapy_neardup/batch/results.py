@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -62,10 +63,8 @@ def judged_pages(part: ArchivePart) -> Iterator[ArchivedPage]:
     """Return the pages of a part with their verdicts."""
     judged = {row["rank"]: row for row in part.judged_pages().to_pylist()}
     for batch in part.batches():
-        others = _rows(batch.select(["rank", "keys", "sketch"]))
-        for (page, _), (rank, keys, sketch), sentences in zip(
-            stored_pages(batch), others, batch["sentences"], strict=True
-        ):
+        columns = stored_pages(batch), *(batch[name].to_pylist() for name in ("rank", "keys", "sketch"))
+        for (page, _), rank, keys, sketch, sentences in zip(*columns, batch["sentences"], strict=True):
             members: Sentences = numbers(sentences.values)
             row = judged.get(rank)
             if row is None:
@@ -84,10 +83,6 @@ def _verdict(page: Page, row: dict[str, Any]) -> Verdict:
         match = Match(row["match"], url, 0.0, row["similarity"], row["containment"], tuple(row["shared"]))
     kind, outcome = row["kind"] and Kind(row["kind"]), Outcome(row["verdict"])
     return Verdict(outcome, page.url, row["rank"], match, row["reason"] or "", kind, row["reader"] or "")
-
-
-def _rows(batch: pa.RecordBatch | pa.Table) -> Iterator[tuple[Any, ...]]:
-    return zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def write_verdicts(run: BatchRun, path: Path) -> None:
@@ -139,31 +134,23 @@ def write_kept(run: BatchRun, out: Writer, passes: Callable[[Verdict], bool]) ->
     Raises NearDupError if they hold other records by now.
     """
     written = 0
-    judged = chain.from_iterable(map(judged_pages, run.own_parts))
-    for input, name in enumerate(run.inputs, run.first_input):
-        for rank, entry in _entries(input, name, run.options.format):
-            one = next(judged, None)
-            if one is None or one.rank != rank:
-                raise _changed(run, name)
-            if passes(one.verdict):
-                out.write(output_fields(entry, one.page), None, entry.line)
-                written += 1
-    if (one := next(judged, None)) is not None:
-        raise _changed(run, run.inputs[run.places_of(one.rank)[0]])
+    for entry, judged in zip_longest(_entries(run), chain.from_iterable(map(judged_pages, run.own_parts))):
+        if entry is None or judged is None or entry[0] != judged.rank:
+            rank = entry[0] if entry else judged.rank
+            name = run.inputs[run.places_of(rank)[0]]
+            raise NearDupError(f"{name} has changed since it was read. Remove {run.folder}, and run again.")
+        if passes(judged.verdict):
+            out.write(output_fields(entry[1], judged.page), None, entry[1].line)
+            written += 1
     return written
 
 
-def _changed(run: BatchRun, name: str) -> NearDupError:
-    return NearDupError(f"{name} has changed since it was read. Remove {run.folder}, and run again.")
-
-
-def _entries(input: int, name: str, format: str) -> Iterator[tuple[int, Entry]]:
-    try:
-        for number, entry in enumerate(read_input(name, format)):
-            if isinstance(entry, Entry):
-                yield rank_of(input, number), entry
-    except NearDupError:  # the run has it among its rejects
-        return
+def _entries(run: BatchRun) -> Iterator[tuple[int, Entry]]:
+    for input, name in enumerate(run.inputs, run.first_input):
+        with suppress(NearDupError):  # the run has it among its rejects
+            for number, entry in enumerate(read_input(name, run.options.format)):
+                if isinstance(entry, Entry):
+                    yield rank_of(input, number), entry
 
 
 def export_state(run: BatchRun, store: PageStore, keep: Keep) -> int:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from scrapy_neardup.state.boilerplate import COMMON_HERE
+
+T = TypeVar("T", bound=np.generic)
 
 
 class Topic(IntEnum):
@@ -37,21 +39,20 @@ TOPICS = (Topic.KEY, Topic.URL, Topic.COUNT, Topic.BITS, Topic.FORM)
 #: The pages of a part ask for a hash, and leave something under it: in ``value`` the rank of a page (in ``original``
 #: the rank of its original, if it is a copy), a count, or bits. 0 is nothing. Parts are numbered in the order of their
 #: ranks. An answer has the same columns: ``value`` comes from all earlier parts, and ``part`` gets it.
-#:
-#: Spark has no unsigned numbers. So 64-bit hashes are signed here.
 ROWS = pa.schema(
     [
         ("topic", pa.int8()),
         ("part", pa.int32()),
-        ("hash", pa.int64()),
+        ("hash", pa.uint64()),
         ("value", pa.int64()),
         ("original", pa.int64()),
     ]
 )
 
 Numbers = npt.NDArray[np.int64]
+Hashes = npt.NDArray[np.uint64]
 #: The hashes that a part asks for, of each topic in ascending order.
-Questions = Mapping[Topic, Numbers]
+Questions = Mapping[Topic, Hashes]
 
 
 class _NoPandas:
@@ -101,23 +102,13 @@ def _escape(value: Any) -> Any:
     return value and [*map(_escape, value)]
 
 
-def signed(hashes: npt.NDArray[Any]) -> Numbers:
-    """Return hashes as rows hold them."""
-    return hashes.astype(np.uint64, copy=False).view(np.int64)
+def sorted_set(values: npt.NDArray[T]) -> npt.NDArray[T]:
+    """Return the different values in order; faster than ``numpy.unique``."""
+    values = np.sort(values)
+    return values[_is_first(values)]
 
 
-def unsigned(hashes: Numbers) -> npt.NDArray[np.uint64]:
-    """Return the hashes of rows as the rest of the package has them."""
-    return hashes.view(np.uint64)
-
-
-def sorted_set(hashes: Numbers) -> Numbers:
-    """Return the different hashes in order; faster than ``numpy.unique``."""
-    hashes = np.sort(hashes)
-    return hashes[_is_first(hashes)]
-
-
-def make_rows(topic: Topic, parts: int | Numbers, hashes: Numbers, values: Any = 0, originals: Any = 0) -> pa.Table:
+def make_rows(topic: Topic, parts: int | Numbers, hashes: Hashes, values: Any = 0, originals: Any = 0) -> pa.Table:
     """Return ROWS of one topic; numbers stand for columns of the same number."""
     return make_table((np.broadcast_to(one, len(hashes)) for one in (topic, parts, hashes, values, originals)), ROWS)
 
@@ -132,10 +123,10 @@ def rows_on(topic: Topic, rows: pa.Table) -> pa.Table:
     return rows_where(rows, numbers(rows["topic"]) == topic)
 
 
-def answers_on(topic: Topic, answers: pa.Table) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+def answers_on(topic: Topic, answers: pa.Table) -> tuple[Hashes, npt.NDArray[np.uint32]]:
     """Return the hashes and values of answers."""
     rows = rows_on(topic, answers)
-    return unsigned(numbers(rows["hash"])), numbers(rows["value"]).astype(np.uint32)
+    return numbers(rows["hash"]), numbers(rows["value"]).astype(np.uint32)
 
 
 def distinct(rows: pa.Table) -> pa.Table:
@@ -149,15 +140,15 @@ def distinct(rows: pa.Table) -> pa.Table:
 class HashSet:
     """Hashes in ascending order, to be found among many others. Most others fail at a table of first bits."""
 
-    def __init__(self, hashes: Numbers) -> None:
+    def __init__(self, hashes: Hashes) -> None:
         self._hashes, bits = hashes, len(hashes).bit_length() + 3
         self._shift, self._table = np.uint64(64 - bits), np.zeros(1 << bits, bool)
-        self._table[unsigned(hashes) >> self._shift] = True
+        self._table[hashes >> self._shift] = True
 
     def rows_in(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows with one of these hashes."""
         hashes = numbers(rows["hash"])
-        places = np.flatnonzero(self._table[unsigned(hashes) >> self._shift])
+        places = np.flatnonzero(self._table[hashes >> self._shift])
         return rows.take(pa.array(places[is_among(hashes[places], self._hashes)]))
 
 

@@ -152,12 +152,6 @@ class BatchOptions:
         return plain
 
 
-def _digest_of(file: Path) -> str:
-    with pa.memory_map(str(file)) as opened:
-        found: bytes = pa.ipc.open_file(opened).schema.metadata[b"digest"]
-        return found.decode()
-
-
 @dataclass(frozen=True, slots=True)
 class ArchivePart:
     """A part: its number, the rank of its first page, the files with its pages, and the files that judging writes."""
@@ -189,7 +183,8 @@ class ArchivePart:
         """
         if not self.rows.exists():
             return ""
-        one, other = (_digest_of(file) for file in (self.judged, self.rows))
+        schemas = (pa.ipc.open_file(pa.memory_map(str(file))).schema for file in (self.judged, self.rows))
+        one, other = (schema.metadata[b"digest"].decode() for schema in schemas)
         return one if one == other else ""
 
     def rows_of(self, *topics: Topic) -> Iterator[pa.RecordBatch]:

@@ -392,7 +392,7 @@ def _sync(file: Any) -> None:
 def _end_torn_line(slot: FeedSlot) -> None:
     """End a half line in a file to append to, because the next item would stand on it. Its page comes again anyway.
 
-    Full disks and power cuts leave half lines. A killed process does not: Scrapy writes each item at once.
+    Full disks and power cuts leave half lines. A killed process does not: its buffer is written with whole items.
     """
     storage = slot.storage
     if (

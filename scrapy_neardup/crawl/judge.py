@@ -37,6 +37,11 @@ T = TypeVar("T")
 PATIENCE = 0.5
 #: Seconds of reading before page workers start by default: each takes a second to start, and some 150 MB.
 _START_AFTER = 3.0
+#: What to do about pages that are not judged for these reasons.
+_CURES = {
+    "no_text": f" {TEXT_CURE}.",
+    LISTING: f" {TEXT_CURE}. If all items of the response are one article, give them the page's URL.",
+}
 #: Makes the page of an item, or the draft of a page that is still to be read.
 Make = Callable[[], "Page | UnreadPage"]
 
@@ -88,21 +93,11 @@ class Judge:
         if served is None or has_content:
             return await self._judge(url, prepare)
         if names.part(fields):
-            page = await self._judge_once(visit, url, partial(row_page, fields, url))
-        elif visit.has_several and not names.url(fields):
+            return await self._judge_once(visit, url, partial(row_page, fields, url))
+        if visit.has_several and not names.url(fields):
             url = row_name(fields, served.url, self._detector.is_enough)
-            page = await self._judge(url, partial(row_page, fields, url))
-        else:
-            return await self._judge_once(visit, url, prepare)
-        if page.verdict.reason == LISTING and self._notes.mark_logged(LISTING):
-            logger.warning(
-                "%s passes: its response gave several items without their own texts, so the page's text belongs to "
-                "none of them. Each is a row, which is compared with no other page and dropped only if it comes again "
-                "unchanged. %s. If all are one article, give them the page's URL. (Further rows are only counted.)",
-                page.verdict.sentence(),
-                TEXT_CURE,
-            )
-        return page
+            return await self._judge(url, partial(row_page, fields, url))
+        return await self._judge_once(visit, url, prepare)
 
     def _url(self, fields: Item, visit: Visit) -> str:
         """The item's URL, else its response's, and its part; call it once for each item.
@@ -153,10 +148,9 @@ class Judge:
 
     def _warn_of_unjudged(self, verdict: Verdict) -> None:
         reason = verdict.reason
-        if not reason or reason == LISTING:
+        if not reason:
             return
-        cure = f" {TEXT_CURE}." if reason == "no_text" else ""
-        what = f"{describe_reason(reason)}{cure}"
+        what = f"{describe_reason(reason)}{_CURES.get(reason, '')}"
         is_first = self._notes.warn_once(reason, "%s passes. %s", verdict.sentence(), what)
         if not is_first and reason in LIMIT_REASONS:  # each URL, because somebody may have made it on purpose
             logger.info("%s passes.", verdict.sentence())

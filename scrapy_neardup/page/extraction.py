@@ -28,7 +28,7 @@ _HEAD_SIZE = 65_536
 _BINARY = (b"%PDF", b"PK\x03\x04", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x1f\x8b", b"\x7fELF", b"Rar!", b"RIFF")
 
 #: The version of our reader. It changes when the text of unchanged HTML does.
-VERSION = 5
+VERSION = 6
 #: Takes HTML and URL, returns the main text or None.
 Extractor = Callable[[str, str], "str | None"]
 
@@ -119,7 +119,7 @@ def analyse(html: str, url: str, *, max_html: int, extractor: Extractor | None =
         head = read_head(root, url)
         simplify(root)
     blocks, sections = find_sections(root)
-    return read_blocks(replace(head, html=hash_html(html)), blocks, main_text(root, blocks, sections))
+    return read_blocks(replace(head, html=hash_html(html)), blocks, main_text(root, blocks, sections), sections)
 
 
 def _check_size(html: str, max_html: int) -> None:

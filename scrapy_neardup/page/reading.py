@@ -14,7 +14,7 @@ them it takes half the time (``benchmarks/extraction.py``).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
@@ -72,6 +72,10 @@ _LEAST_PROSE = 500
 _PHRASE = 25
 #: A link of this many letters is a sentence, not an entry of a menu.
 _SENTENCE = 50
+#: An element around another one holds the same prose if the inner one has at least this share of it.
+_SAME_SHARE = 0.9
+#: Elements that hold one article.
+_ARTICLES = ("article", "main")
 
 # At DEBUG, Scrapy's default, trafilatura logs several lines per page, and its errors do not name the page. After an
 # error the visible prose is judged. A level that the user has set stays.
@@ -143,16 +147,19 @@ class Reading:
         return f"trafilatura's main text has {self.main_letters:,} of {count} of the visible prose, {then}"
 
 
-def read_blocks(head: Page, blocks: list[Block], main_text: str) -> Reading:
+def read_blocks(head: Page, blocks: list[Block], main_text: str, sections: Sequence[Section] = ()) -> Reading:
     """Combine the visible lines with the main text of an extractor. ``head``: the page with its metadata.
 
     >>> read_blocks(Page("a"), [Block("Ferry", headline=True), Block("Menu", linked=4)], "").page.headline
     'Ferry'
     """
     roles, hidden = _match_lines(blocks, main_text)
+    more = sum(len(letters(text)) for text in hidden)
+    for number in _find_list(blocks, roles, sections, more):
+        if roles[number] is LineRole.LINKS:
+            roles[number] = LineRole.ARTICLE
     judged = [number for number, role in enumerate(roles) if role in _IN_TEXT]
     main = [blocks[number] for number in judged if roles[number] is LineRole.ARTICLE]
-    more = sum(len(letters(text)) for text in hidden)
     count = sum(len(blocks[number].letters) for number in judged) + more
     main_count = sum(len(block.letters) for block in main) + more
     links = sum(len(block.letters) for block in main if block.is_link)
@@ -199,6 +206,49 @@ def _match_lines(blocks: list[Block], main_text: str) -> tuple[list[LineRole], l
 
     hidden = [(text, line) for text, line in main if len(line) >= _LEAST_HIDDEN and line not in shown]
     return [role(block) for block in blocks], [" ".join(text.split()) for text, line in hidden if not is_visible(line)]
+
+
+def _find_list(blocks: list[Block], roles: list[LineRole], sections: Sequence[Section], hidden: int) -> range:
+    """Return the lines of an article that is a list of links: a bibliography, a playlist, a table of contents.
+
+    trafilatura takes such a list for a menu. Its introduction alone would make two lists copies. The element of the
+    article is the smallest one with the longest line and links, without other prose. A menu may stand in it above the
+    headline. A list has more letters of links than there are in prose and main text; links to related pages have fewer.
+    ``hidden``: letters of the main text that are not visible.
+    """
+    anchor = LineRole.ARTICLE if LineRole.ARTICLE in roles else LineRole.PROSE
+    prose, links, main, longest, at = [0], [0], hidden, 0, -1
+    for number, (block, role) in enumerate(zip(blocks, roles, strict=True)):
+        size = len(block.letters)
+        own = size * (role in _IN_TEXT and not block.is_link)
+        prose.append(prose[-1] + own)
+        links.append(links[-1] + size * (role is LineRole.LINKS))
+        if role is anchor:
+            main += own
+            if own > longest:
+                longest, at = own, number
+    if links[-1] <= main:
+        return range(0)
+    inner = 0
+    for section in sections:  # those around one line are within each other
+        start, end = section.start, section.end
+        if not start <= at < end:
+            continue
+        inner = inner or prose[end] - prose[start]
+        if _SAME_SHARE * (prose[end] - prose[start]) > inner:
+            break
+        if links[end] > links[start]:
+            first = (
+                end
+                if section.element.tag == "body"
+                else next(n for n in range(start, end) if prose[n + 1] > prose[start])
+            )
+            start = next((n for n in range(start, end) if blocks[n].headline), first)
+            is_list = links[end] - links[start] > max(main, prose[end] - prose[start])
+            return range(start, end) if is_list else range(0)
+        if section.element.tag in _ARTICLES:
+            break
+    return range(0)
 
 
 def _search_in(text: str, *, otherwise: bool) -> Callable[[str], bool]:

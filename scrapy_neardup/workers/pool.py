@@ -55,6 +55,7 @@ class PendingAnswer(Future[Answer]):
     def __init__(self, content: PageContent) -> None:
         super().__init__()
         self.content = content
+        self.site = site_of(content.url)
 
 
 class WorkerPool:
@@ -73,8 +74,8 @@ class WorkerPool:
         self._options = options
         self._name = name
         self._workers: list[_Worker] = []
-        #: Pages that wait, by site in its turn. ``_turns`` counts them, and one more for each worker at the end.
-        self._waiting: dict[str, deque[PendingAnswer]] = {}
+        #: Pages that wait. ``_turns`` counts them, and one more for each worker at the end.
+        self._waiting: list[PendingAnswer] = []
         self._turns = Semaphore(0)
         self._lock = Lock()
         self._unfinished = 0
@@ -98,12 +99,14 @@ class WorkerPool:
             reading.set_result(_crawl_over())
             return reading
         with self._lock:
-            error = self._add_worker() if len(self._workers) < min(self.size, self._unfinished + 1) else None
-            if error and not self._workers:
-                reading.set_result(NoWorker("too_slow", f"no thread can be started to wait for a worker: {error}"))
+            if len(self._workers) < min(self.size, self._unfinished + 1):
+                with suppress(RuntimeError):  # the system has no more threads; the other workers go on
+                    self._add_worker()
+            if not self._workers:
+                reading.set_result(NoWorker("too_slow", "the system has no thread to wait for a worker"))
                 return reading
             self._unfinished += 1
-            self._waiting.setdefault(site_of(content.url), deque()).append(reading)
+            self._waiting.append(reading)
         self._turns.release()
         return reading
 
@@ -126,35 +129,27 @@ class WorkerPool:
         for worker in self._workers:
             worker.thread.join()
 
-    def _add_worker(self) -> RuntimeError | None:
-        """Add a worker; returns the error if the system has no more threads."""
+    def _add_worker(self) -> None:
         _share_arenas()
         worker = _Worker(self._options, self._closing, self._note_replaced)
         worker.thread = Thread(target=self._serve, args=(worker,), name=self._name, daemon=True)
-        try:
-            worker.thread.start()
-        except RuntimeError as error:
-            return error
+        worker.thread.start()
         self._workers.append(worker)
-        return None
 
     def _note_replaced(self, why: str) -> None:
         with self._lock:
             self.replaced, self.why_replaced = self.replaced + 1, why
 
     def _next(self, worker: _Worker) -> PendingAnswer | None:
-        """Wait for a page of the site whose turn it is; None if the pool is closed and no page waits."""
-        worker.site = None
+        """Wait for the next page of the site whose turn it is; None if the pool is closed and no page waits."""
         self._turns.acquire()
         with self._lock:
             if not self._waiting:
                 return None
-            busy = [one.site for one in self._workers]
-            worker.site = min(self._waiting, key=busy.count)
-            pages = self._waiting.pop(worker.site)
-            reading = pages.popleft()
-            if pages:
-                self._waiting[worker.site] = pages  # behind the other sites
+            busy = [one.site for one in self._workers if one is not worker]
+            reading = min(self._waiting, key=lambda one: (busy.count(one.site), one.site == worker.site))
+            self._waiting.remove(reading)
+            worker.site = reading.site
             return reading
 
     def _serve(self, worker: _Worker) -> None:
@@ -186,9 +181,8 @@ class _Worker:
     def __init__(self, options: ReadingOptions, closing: Event, note_replaced: Callable[[str], None]) -> None:
         self.child: subprocess.Popen[bytes] | None = None
         self.spent = 0.0
-        #: The site of the page that it reads, and when it took the page; None and 0 while it reads none.
-        self.site: str | None = None
-        self.begun = 0.0
+        #: The site of its last page, and when it took the page; 0 while it reads none.
+        self.site, self.begun = "", 0.0
         self._options = options
         self._closing = closing
         self._note_replaced = note_replaced
@@ -299,7 +293,7 @@ def read_ahead(
     records is raised after all records before it.
     """
     ahead: deque[tuple[InputRecord, Future[Answer] | None, int]] = deque()
-    ahead_size, error = 0, None
+    ahead_size = 0
 
     def take() -> tuple[InputRecord, Answer | None]:
         nonlocal ahead_size
@@ -317,12 +311,12 @@ def read_ahead(
             ahead_size += ahead[-1][2]
             while ahead and (len(ahead) >= _MOST_RECORDS or ahead_size >= _MOST_BYTES):
                 yield take()
-    except Exception as raised:
-        error = raised
+    except Exception:
+        while ahead:
+            yield take()
+        raise
     while ahead:
         yield take()
-    if error is not None:
-        raise error
 
 
 @cache

@@ -180,7 +180,7 @@ def test_the_parts_leave_the_records_and_counts_of_one_sequence(case: str, tmp_p
             for row in next(part.rows_of(topic)).to_pylist():
                 number, value = row["hash"] % 2**64, row["value"]
                 found[number] = found[number] | value if topic is Topic.BITS else found[number] + value
-    (numbers, counts, _), (sentences, bits, _) = exact.numbers.added(), exact.bits.added()
+    (numbers, counts), (sentences, bits) = exact.numbers.added(), exact.bits.added()
     assert +left[Topic.COUNT] == +Counter(dict(zip(numbers.tolist(), counts.tolist(), strict=True)))
     assert +left[Topic.BITS] == +Counter(dict(zip(sentences.tolist(), bits.tolist(), strict=True)))
     assert +left[Topic.FORM] == +Counter(exact.forms)

@@ -130,7 +130,7 @@ def test_readers_end_with_a_killed_run(tmp_path: Path) -> None:
     program = "import sys; from tests.batch import LocalRunner, Path, make_run; folder = Path(sys.argv[1])\n"
     program += "LocalRunner(make_run(folder / 'run', [str(folder / 'pages.jsonl')], 60), 2).run()"
     with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)]) as run:
-        wait_until(lambda: [*niceness(run.pid).values()].count(os.nice(0) + 5) == 2)
+        wait_until(lambda: [*niceness(run.pid).values()].count(os.nice(0) + 15) == 2)
         started = [Path(f"/proc/{process}/cmdline") for process in niceness(run.pid)]
         run.kill()
     wait_until(lambda: not any(one.exists() and one.read_bytes() for one in started))

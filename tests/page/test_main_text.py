@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from lxml import etree
 
+from scrapy_neardup import Deduplicator
+from scrapy_neardup.model import Outcome
 from scrapy_neardup.page import reading as module
 from scrapy_neardup.page.blocks import find_sections
 from scrapy_neardup.page.extraction import extract
@@ -129,6 +131,52 @@ def test_the_main_text_has_the_lines_of_the_page() -> None:
     assert (lines[0], lines[9:]) == ("The fares", expected)
 
 
+def names(day: int, count: int) -> list[str]:
+    """Names of links, other ones on each day."""
+    ways = ("ferry", "market", "bakery", "mill", "school", "bridge", "garden")
+    return [f"{ways[day]} {ways[n % 7]} {ways[n // 7 % 7]} {day}{n}" for n in range(count)]
+
+
+#: Layouts of a page, and of the list of links in it.
+FRAMES = [
+    "<body>{}",
+    "<body><nav><ul>{menu}</ul></nav><main><article>{}</article></main><footer><p>The Daybook, all rights</footer>",
+    "<body><div><ul>{menu}</ul></div><div>{}</div><div><h3>Related</h3><ul>{related}</ul></div><p>The Daybook",
+    "<body><div><ul>{menu}</ul></div><div><div>{}</div><h3>Related</h3><ul>{related}</ul></div><p>The Daybook",
+    "<body><table><tr><td><ul>{menu}</ul><td>{}<p>Related<ul>{related}</ul></table>",
+]
+LISTS = ["<li>{}</li>", "<p>{}</p>", "<table><tr><td>{}</table>", "<dl><dt>{}</dl>", "<h3>{}</h3>", "<li>{} new</li>"]
+INTRO_ZH = "<p>每个星期五我们收集读者一周里寄来的文章，在这里谢谢大家。要是漏掉了什么，请写信告诉我们，下星期补上。</p>"
+
+
+def links_of(names: list[str], line: str, size: int = 1) -> str:
+    links = [f"<a href=/{name}>{name}</a>" for name in names]
+    return "".join(line.format(" | ".join(links[place : place + size])) for place in range(0, len(links), size))
+
+
+def page(frame: str, article: str, day: int) -> str:
+    menu, related = links_of(names(0, 9), "<li>{}</li>"), links_of(names(day + 3, 3), "<li>{}</li>")
+    title = "Finds of the week"
+    return f"<title>{title}</title>" + frame.format(f"<h1>{title}</h1>{article}", menu=menu, related=related)
+
+
+def is_copy(first: str, second: str) -> bool:
+    judge = Deduplicator()
+    judge.check(url="http://river.example/a", html=first)
+    return judge.check(url="http://river.example/b", html=second).outcome is Outcome.DUPLICATE
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_two_lists_of_links_with_one_introduction_are_no_copies(frame: str) -> None:
+    for line in LISTS:
+        for order in ("{intro}{links}", "{links}{intro}", "<div>{intro}</div><div>{links}</div>"):
+            for intro in (INTRO, INTRO_ZH):
+                lists = [order.format(intro=intro, links=links_of(names(day, 20), line)) for day in (1, 2)]
+                assert not is_copy(*(page(frame, one, day) for day, one in enumerate(lists, 1))), (line, order)
+    for article in (INTRO, STORY):
+        assert is_copy(*(page(frame, article, day) for day in (1, 2))), "related articles do not count"
+
+
 @pytest.mark.parametrize(
     ("count", "size", "line", "around"),
     [
@@ -140,12 +188,10 @@ def test_the_main_text_has_the_lines_of_the_page() -> None:
     ],
 )
 def test_lines_of_links_may_be_the_article(count: int, size: int, line: str, around: str) -> None:
-    names = [f"boat {number // size}, fare {number % size}" for number in range(count * size)]
-    links = [f"<a href=/{name}>{name}</a>" for name in names]
-    lines = "".join(line.format(" | ".join(links[place : place + size])) for place in range(0, len(links), size))
-    html = f"<body><article><h1>Finds</h1>{around}{lines}{around}</article>"
+    found = names(1, count * size)
+    html = f"<body><article><h1>Finds</h1>{around}{links_of(found, line, size)}{around}</article>"
     text = extract(html, "http://river.example/", max_html=len(html)).text
-    assert all(name in text for name in names)
+    assert all(name in text for name in found)
 
 
 @pytest.mark.parametrize(("error", "expected"), [(ValueError, ""), (RecursionError, ""), (MemoryError, None)])
