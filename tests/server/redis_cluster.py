@@ -222,11 +222,8 @@ class Watched:
         """Whether each Sentinel sees the others, the master, and its replica."""
         for one in self.sentinels:
             found, known = one.sentinel_master(self.service), one.sentinel_slaves(self.service)
-            if (found["num-other-sentinels"], found["flags"], [two["flags"] for two in known]) != (
-                2,
-                "master",
-                ["slave"],
-            ):
+            seen = found["num-other-sentinels"], found["flags"], [two["flags"] for two in known]
+            if seen != (2, "master", ["slave"]):
                 return False
         return True
 
