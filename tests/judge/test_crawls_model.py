@@ -581,9 +581,8 @@ def test_crawls_in_memory_do_what_the_model_does(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(tmp_path: Path) -> None:
     seen = walk([scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")], tmp_path, 20)
-    kinds = {
-        outcome.value for outcome in Outcome if outcome is not Outcome.MINOR_UPDATE
-    }  # each version has another sentence
+    # Each version has another sentence.
+    kinds = {outcome.value for outcome in Outcome if outcome is not Outcome.MINOR_UPDATE}
     assert {"expired", *kinds} <= {headline.split()[0] for headline in seen}, seen
     assert min(seen["as duplicate"], seen["as better"], seen["by hand"]) > 0, seen
 

@@ -323,9 +323,7 @@ def test_a_worker_ends_with_its_parent() -> None:
 @pytest.mark.parametrize(
     ("quota", "cores"), [("max 100000", 8), ("200000 100000", 2), ("50000 100000", 1), ("1600000 100000", 8), ("", 8)]
 )
-def test_the_share_of_a_container_counts(
-    quota: str, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_containers_share_counts(quota: str, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {*range(8)}, raising=False)
     (tmp_path / "cpu.max").write_text(quota, encoding="ascii")
     assert available_cores(tmp_path) == cores
