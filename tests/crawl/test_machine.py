@@ -222,11 +222,7 @@ class Crawls(RuleBasedStateMachine):
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize(
     ("examples", "steps"),
-    [
-        (10, 30),
-        pytest.param(50, 40, marks=pytest.mark.slow),
-        pytest.param(20_000, 50, marks=pytest.mark.soak),
-    ],
+    [(10, 30), pytest.param(50, 40, marks=pytest.mark.slow), pytest.param(20_000, 50, marks=pytest.mark.soak)],
 )
 def test_in_any_order_each_article_counts_once_and_what_is_safe_was_delivered(examples: int, steps: int) -> None:
     checks = [HealthCheck.too_slow]

@@ -23,12 +23,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
-from scrapy_neardup.judge.lists import (
-    ManualKind,
-    ManualVerdict,
-    remove_manual_verdicts,
-    write_manual_verdicts,
-)
+from scrapy_neardup.judge.lists import ManualKind, ManualVerdict, remove_manual_verdicts, write_manual_verdicts
 from scrapy_neardup.kv.memory import SortedRows
 from scrapy_neardup.maintenance.scan import of_host, select_pages, statistics
 from scrapy_neardup.maintenance.verify import check

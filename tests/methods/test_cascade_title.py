@@ -10,18 +10,7 @@ import pytest
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.reading import url_number
 from scrapy_neardup.model import Fingerprint, Page
-from tests.methods.cascade_pages import (
-    BELL,
-    DEFAULTS,
-    FERRY,
-    LIGHTHOUSE,
-    MILL,
-    NONE,
-    explained,
-    judged,
-    page,
-    values,
-)
+from tests.methods.cascade_pages import BELL, DEFAULTS, FERRY, LIGHTHOUSE, MILL, NONE, explained, judged, page, values
 
 NOTICE = (
     "{name}系统近日被发现存在安全问题，攻击者不需要登录就能够读取服务器上的任意文件，请使用{name}的单位尽快核查。\n"
