@@ -26,11 +26,12 @@ def processes(mark: Path) -> list[int]:
     return found
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 30) -> None:
+def wait_until(condition: Callable[[], object], what: str = "it holds", seconds: float = 30) -> None:
+    """Wait for something that other processes or threads do."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+        assert time.monotonic() < deadline, f"not within {seconds} seconds: {what}"
+        time.sleep(0.02)
 
 
 def answer_with_hash_seed(seed: str, code: str, given: object = None, timeout: int = 60) -> Any:

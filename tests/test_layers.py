@@ -18,31 +18,9 @@ ROOT = Path(scrapy_neardup.__file__).parent
 NAME = scrapy_neardup.__name__
 #: From the top, where nothing is imported, to the bottom; a package stands for all its modules.
 ORDER = [
-    "fast_dataclass",
-    "untrusted",
-    "errors",
-    "ages",
-    "atomic",
-    "model",
-    "hashing",
-    "text",
-    "page",
-    "files",
-    "methods",
-    "workers",
-    "kv",
-    "state",
-    "server",
-    "judge",
-    "maintenance",
-    "report",
-    "lab",
-    "settings",
-    "batch",
-    "deduplicator",
-    "inspect",
-    "crawl",
-    "cli",
+    *("fast_dataclass", "untrusted", "errors", "ages", "atomic", "model", "hashing", "text", "page"),
+    *("files", "methods", "workers", "kv", "state", "server", "judge", "maintenance"),
+    *("report", "lab", "settings", "batch", "deduplicator", "inspect", "crawl", "cli"),
 ]
 #: Pairs that know nothing of each other, whatever the order says.
 STRANGERS = [{"methods", "state"}, {"methods", "kv"}]

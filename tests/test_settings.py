@@ -59,9 +59,7 @@ READ: dict[str, list[tuple[Any, Any]]] = {
     "NEARDUP_METHOD method": [(OWN_METHOD, OWN_METHOD), (NSHash, OWN_METHOD), ("cascade", "cascade")],
     "NEARDUP_PARAMETERS parameters": [({"bins": 256}, {"bins": 256}), ('{"certain": 0.8}', {"certain": 0.8})],
     "NEARDUP_EXTRACTOR extractor": [(OWN, OWN), (own_extractor, OWN), ("", "")],
-    "NEARDUP_FIELDS fields": [
-        ('{"url": "link", "title": "h1"}', {**DEFAULT_FIELDS, "url": "link", "title": "h1"}),
-    ],
+    "NEARDUP_FIELDS fields": [('{"url": "link", "title": "h1"}', {**DEFAULT_FIELDS, "url": "link", "title": "h1"})],
     "NEARDUP_TAG_FIELD tag_field": [("copy", "copy")],
     "NEARDUP_MIN_LETTERS min_letters": [(100, 100), ("100", 100)],
     "NEARDUP_MAX_HTML max_html": [(10_000, 10_000)],

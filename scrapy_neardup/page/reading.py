@@ -77,6 +77,8 @@ _LEAST_PROSE = 500
 _PHRASE = 25
 #: A link of this many letters is a sentence, not an entry of a menu.
 _SENTENCE = 50
+#: A page with fewer letters of prose is not judged, and links alone may be teasers.
+_LEAST_INTRO = 40
 #: An element around another one holds the same prose if the inner one has at least this share of it.
 _SAME_SHARE = 0.9
 #: Elements that hold one article.
@@ -232,7 +234,7 @@ def _find_list(blocks: list[Block], roles: list[LineRole], sections: Sequence[Se
             main += own
             if own > longest:
                 longest, at = own, number
-    if links[-1] <= main:
+    if links[-1] <= main or prose[-1] + hidden < _LEAST_INTRO:
         return range(0)
     inner = 0
     for section in sections:  # those around one line are within each other

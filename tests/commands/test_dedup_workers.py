@@ -15,7 +15,7 @@ import pytest
 
 from tests.cli import command_line, environment, run_scrapy
 from tests.crawl.pages import ARTICLES, html
-from tests.processes import MARK, processes
+from tests.processes import MARK, processes, wait_until
 
 pytestmark = pytest.mark.slow  # commands in processes of their own
 
@@ -79,10 +79,7 @@ def test_ctrl_c_leaves_nothing_behind(folder: Path) -> None:
         stderr=subprocess.PIPE,
         preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - ignored in the background
     ) as job:
-        deadline = time.monotonic() + 60
-        while len(processes(folder)) < 3:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until(lambda: len(processes(folder)) == 3, seconds=60)
         time.sleep(1)
         begun = time.monotonic()
         job.send_signal(signal.SIGINT)

@@ -80,10 +80,7 @@ LINES = {
         "compare {PEAR} texts.jsonl#2 --store STATE --json",
         "compare {PEAR} {SHORT} --store TEXTS --json",
     ],
-    "extract": [
-        "extract page.html --url https://daily.example/1 --store TEXTS",
-        "extract page.html --json",
-    ],
+    "extract": ["extract page.html --url https://daily.example/1 --store TEXTS", "extract page.html --json"],
     "forget": [
         "forget {PEAR} {LOST} --store STATE --dry-run",
         "forget --host mirror.example --store STATE --dry-run --json",

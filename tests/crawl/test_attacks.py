@@ -92,10 +92,7 @@ ATTACKS: dict[str, Callable[[int], Items]] = {
     "boilerplate by many domains": lambda n: poisoned(n, "evil{}.example"),
     "half of it": lambda n: [evil(n, story(n, 12)[:6])],
     "half of it twice": lambda n: [evil(n, story(n, 12)[:6] * 2)],
-    "half of it on each of two pages": lambda n: [
-        evil(n, story(n, 12)[:6], part=1),
-        evil(n, story(n, 12)[6:], part=2),
-    ],
+    "half of it on each of two pages": lambda n: [evil(n, story(n, 12)[:6], part=1), evil(n, story(n, 12)[6:], part=2)],
     "its longest sentences": lambda n: [evil(n, [*sorted(story(n, 12), key=len)[-5:], *filler(n, 7)])],
     "half under the canonical link": lambda n: [under_the_canonical_link(n)],
     "words in another order": lambda n: [evil(n, ["".join(reversed(one[:-1])) + "。" for one in story(n, 12)])],

@@ -182,7 +182,7 @@ def test_rows_are_counted_as_rows_everywhere(site: Site, crawl: Crawl, tmp_path:
     first = crawl(["/api"], NEARDUP_STORE=state)
     assert (len(first.items), first.count("unique"), first.count("unjudged/listing")) == (many, 0, many)
     assert f" {many} rows, 0 unjudged" in first.log
-    [hint] = [line for line in first.log.splitlines() if "gave several items" in line]
+    [hint] = [line for line in first.log.splitlines() if "One of several items" in line]
     assert "NEARDUP_FIELDS = {'text': 'body'}" in hint
     pages = open_snapshot(state)
     found, report = statistics(pages), gather(pages)

@@ -89,7 +89,7 @@ def test_a_server_that_goes_while_a_crawl_is_at_work(news: Site, crawl: Crawl, t
             paths,
             NEARDUP_STORE=server.url("a"),
             NEARDUP_ON_STORE_ERROR=then,
-            DOWNLOAD_DELAY=0.25,
+            DOWNLOAD_DELAY=0.15,
             RANDOMIZE_DOWNLOAD_DELAY=False,
         )
         gone.join()
@@ -212,7 +212,7 @@ def test_of_articles_that_crawls_meet_on_three_hosts_each_is_delivered_once_thou
         assert [process.exitcode for process in running] == [0] * crawlers, log[-5000:]
         assert "has lost this crawl" not in log, "the machine is so busy that a crawl was silent for its whole lease"
         assert "neardup_store_failed" not in log, log[-5000:]
-        wait_until(lambda: not names_of(redis_server, url, b"L"), 1.5 * lease)  # of those who were killed
+        wait_until(lambda: not names_of(redis_server, url, b"L"), seconds=1.5 * lease)  # of those who were killed
         running.append(start_crawl(url, folder, articles))
         running[-1].join(300)
         assert running[-1].exitcode == 0
@@ -231,10 +231,6 @@ def test_of_articles_that_crawls_meet_on_three_hosts_each_is_delivered_once_thou
     assert check(store).sound
     close_store(store)
     assert names_of(redis_server, url, b"p", b"L", b"N", PENDING, GIVEN_UP) == []
-
-
-#: An answer is waited for two seconds.
-HASTY = {"tests.crawl.project.Hasty": 1}
 
 
 def test_a_bad_network_costs_nothing_but_time(news: Site, crawl: Crawl, url: str, redis_server: Server) -> None:
@@ -257,8 +253,8 @@ def test_a_bad_network_costs_nothing_but_time(news: Site, crawl: Crawl, url: str
     thread = threading.Thread(target=work)
     thread.start()
     try:
-        waits = {"NEARDUP_STORE": url, "NEARDUP_ON_STORE_ERROR": "wait", "ITEM_PIPELINES": HASTY}
-        found = crawl([*NEWS, *copies], **waits, DOWNLOAD_DELAY=0.1)
+        waits = {"NEARDUP_STORE": url, "NEARDUP_ON_STORE_ERROR": "wait", "DOWNLOAD_DELAY": 0.1}
+        found = crawl([*NEWS, *copies], **waits, ITEM_PIPELINES={"tests.crawl.project.Hasty": 1})
     finally:
         over.set()
         thread.join()

@@ -187,7 +187,7 @@ def test_ctrl_c_and_a_kill_leave_no_process_behind(village: Site, tmp_path: Path
             crawls[name] = process = start_script(tmp_path / name, start, urls, NEARDUP_EXTRACTOR=SLOW)
             stack.enter_context(process)
             stack.callback(process.kill)
-        wait_until(lambda: len([*tmp_path.glob("begun-*")]) == 2 * len(signals), 60)
+        wait_until(lambda: len([*tmp_path.glob("begun-*")]) == 2 * len(signals), seconds=60)
         for name, process in crawls.items():
             for one in signals[name]:
                 process.send_signal(one)
@@ -196,4 +196,4 @@ def test_ctrl_c_and_a_kill_leave_no_process_behind(village: Site, tmp_path: Path
     assert "Spider closed (shutdown)" in logs["one"]
     assert "'neardup/unique': 2" in logs["one"], "what is being read is waited for"
     assert not any("Traceback" in log for log in logs.values())
-    wait_until(lambda: not any(processes(tmp_path / name) for name in signals), 30)
+    wait_until(lambda: not any(processes(tmp_path / name) for name in signals))

@@ -41,12 +41,7 @@ RECORDS: list[dict[str, Any]] = [
     {"url": "https://b.example/4", "title": "\u200fשלום\u200e and welcome", "text": 'ends in a quote"'},
     {"url": "https://c.example/5", "title": "", "text": " spaces around \u2028 and a rare line end "},
 ]
-FORMATS = {
-    "jsonl": "feed.jsonl",
-    "json": "feed.json",
-    "csv": "feed.csv",
-    "parquet": "table.parquet",
-}
+FORMATS = {"jsonl": "feed.jsonl", "json": "feed.json", "csv": "feed.csv", "parquet": "table.parquet"}
 
 
 def packed(format: str, records: Sequence[Mapping[str, Any]] = RECORDS) -> bytes:

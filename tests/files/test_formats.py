@@ -15,14 +15,7 @@ from hypothesis import strategies as st
 
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import FORMATS, Entry, compression, find_format, read_input
-from scrapy_neardup.files.compression import (
-    FAILURES,
-    PACKINGS,
-    open_packed,
-    open_packed_for_writing,
-    open_zst,
-    zstd,
-)
+from scrapy_neardup.files.compression import FAILURES, PACKINGS, open_packed, open_packed_for_writing, open_zst, zstd
 from scrapy_neardup.files.feeds import read_jsonl
 from tests.files import samples
 from tests.files.samples import PACKERS, RECORDS, fields, packed, read

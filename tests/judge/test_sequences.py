@@ -15,12 +15,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
-from scrapy_neardup.judge.lists import (
-    ManualKind,
-    ManualVerdict,
-    remove_manual_verdicts,
-    write_manual_verdicts,
-)
+from scrapy_neardup.judge.lists import ManualKind, ManualVerdict, remove_manual_verdicts, write_manual_verdicts
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.model import Kind, Outcome, Page, Verdict
 from scrapy_neardup.page.urls import site_of

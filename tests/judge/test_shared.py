@@ -242,6 +242,9 @@ async def test_a_page_of_a_dead_crawler_goes_with_its_lease(opening: Opening, mo
     monkeypatch.setattr(Redis, "lease", 0.4)
     async with opening() as one, opening() as other:
         first = await one.reserve(page("first"))
+        place = first.record.id.to_bytes(8, "big") + one.crawl.detector.generation.to_bytes(8, "big")
+        async with other.crawl.judgement() as judgement:
+            assert not await judgement._is_abandoned(first.record, place), "it has its lease"
         one.store.leases.stop_renewing()  # it is asleep
         ruling = await other.judged(page("copy"))
         assert ruling.verdict.outcome is Outcome.UNIQUE

@@ -176,16 +176,7 @@ class Damage:
 
 
 #: How many bits are flipped, in turn, in a file of this kind.
-_FLIPS = {
-    "ldb": 14,
-    "log": 40,
-    "MANIFEST": 24,
-    "sqlite": 60,
-    "wal": 60,
-    "witness": 24,
-    "shm": 6,
-    "CURRENT": 4,
-}
+_FLIPS = {"ldb": 14, "log": 40, "MANIFEST": 24, "sqlite": 60, "wal": 60, "witness": 24, "shm": 6, "CURRENT": 4}
 
 
 def damages(state: State) -> Iterator[Damage]:

@@ -78,6 +78,8 @@ def test_it_holds_what_batches_leave_in_a_dictionary(kv: KeyValueStore) -> None:
             wanted = sorted(row for row in rows.items() if row[0].startswith(prefix))
             assert list(kv.scan(prefix)) == wanted
             assert list(kv.scan(prefix, reverse=True)) == wanted[::-1]
+    if isinstance(kv, Temporary):
+        assert bool(kv._rows) is (leveldb._MOST > 3), "more are on the disk"
 
 
 def test_a_scan_of_many_rows_gives_those_of_its_prefix_alone(kv: KeyValueStore) -> None:

@@ -9,9 +9,8 @@ from unittest.mock import Mock
 import pytest
 
 from scrapy_neardup.errors import StoreError, StoreMismatch
-from scrapy_neardup.kv import leveldb
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.kv.leveldb import LevelDB, Temporary
+from scrapy_neardup.kv.leveldb import LevelDB
 from scrapy_neardup.state import opening
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
@@ -69,9 +68,7 @@ def test_another_content_of_the_same_size_is_a_change_except_in_tables(state: Pa
             file.write_bytes(kept)
 
 
-def test_a_refused_opening_leaves_a_state_that_need_not_be_read_whole(
-    state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refused_opening_leaves_a_state_that_needs_no_reading(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(StoreMismatch):
         open_at(LevelDB, str(state), {"method": "simhash"})
     monkeypatch.setattr(opening, "row_problems", None)
@@ -110,11 +107,3 @@ def test_after_a_failed_write_nothing_is_appended_to_the_log(state: Path, monkey
         store.close()
     with closing(opened(state)) as store:
         read_all(store)
-
-
-def test_a_temporary_state_holds_few_rows_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(leveldb, "_MOST", 3)
-    with closing(Temporary(tmp_path)) as store:
-        for number in range(9):
-            store.write(Changes({b"%d" % number: b""}), sync=False)
-        assert len(store._rows) == 1

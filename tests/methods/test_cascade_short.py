@@ -9,15 +9,7 @@ from itertools import product
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import POSTS, PROFILES
 from scrapy_neardup.model import Kind
-from tests.methods.cascade_pages import (
-    COMMON_CHARACTERS,
-    DEFAULTS,
-    NONE,
-    common_keys,
-    exact_jaccard,
-    judged,
-    page,
-)
+from tests.methods.cascade_pages import COMMON_CHARACTERS, DEFAULTS, NONE, common_keys, exact_jaccard, judged, page
 
 # Posts
 

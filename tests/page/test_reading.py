@@ -214,20 +214,10 @@ def test_a_reader_has_a_reason_with_numbers() -> None:
         ([Block("Menu", linked=4), Block("|")], "", "none", "none of its 2 visible lines is prose."),
         ([Block("a" * 1200)], "", "prose", "so only the 1,200 letters of visible prose are judged."),
         ([Block("a")], "", "prose", "so only the 1 letter of visible prose are judged."),
-        (
-            [Block("a" * 80), Block("b" * 1230)],
-            "a" * 80,
-            "prose",
-            "80 of 1,310 letters .*, but it is ignored: .* 50% of",
-        ),
+        ([Block("a" * 80), Block("b" * 1230)], "a" * 80, "prose", "80 of 1,310 .*, but it is ignored: .* 50% of"),
         ([Block("a" * 50), Block("b" * 9)], "a" * 50, "prose", "50 of 59 letters .*, but .* needs 60 letters"),
         (menu, "\n".join(block.text for block in menu), "prose", "but it is ignored: .* at most 30% of links"),
-        (
-            [Block("a" * 1204), Block("b" * 106)],
-            "a" * 1204,
-            "article",
-            "1,204 of 1,310 .*, and is also judged on its own",
-        ),
+        ([Block("a" * 1204), Block("b" * 106)], "a" * 1204, "article", "1,204 of 1,310 .* also judged on its own"),
     ]:
         found = read(blocks, main)
         assert found.page.reader == reader

@@ -7,11 +7,12 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.processes import wait_until
 from tests.server.redis_server import PROGRAM, Server, running
 
 #: Milliseconds after which a server that does not answer is taken for gone by the others.
@@ -30,14 +31,6 @@ def free_ports(number: int) -> list[int]:
             one.bind(("127.0.0.1", 0))
             found.append(int(one.getsockname()[1]))
         return found
-
-
-def until(holds: Callable[[], object], what: str, seconds: float = 30) -> None:
-    """Wait for something that servers do among themselves."""
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, f"not within {seconds} seconds: {what}"
-        time.sleep(0.02)
 
 
 def is_running(server: Server) -> bool:
@@ -65,7 +58,7 @@ def caught_up(master: Server) -> None:
         about = master.client.info("replication")
         return any(about[f"slave{number}"]["offset"] >= written for number in range(about["connected_slaves"]))
 
-    until(has_all, "a replica has all")
+    wait_until(has_all, "a replica has all")
 
 
 @dataclass
@@ -103,7 +96,7 @@ class Cluster:
                     found.extend(self._by_port(node[1]) for node in nodes)
             return bool(found)
 
-        until(is_found, "somebody has the slot")
+        wait_until(is_found, "somebody has the slot")
         return found
 
     def _by_port(self, port: int) -> Server:
@@ -117,7 +110,7 @@ class Cluster:
         """Who is the master of a state now; nothing is lost by that."""
         import redis
 
-        until(lambda: len(self._at(state)) > 1, "there is a replica")
+        wait_until(lambda: len(self._at(state)) > 1, "there is a replica")
         other, asked = self.replica(state), 0.0
 
         def is_master() -> bool:
@@ -128,7 +121,7 @@ class Cluster:
                 asked = time.monotonic()
             return self.master(state) is other
 
-        until(is_master, "the replica is the master")
+        wait_until(is_master, "the replica is the master")
         return other
 
     def move(self, state: str, to: Server, share: float = 1.0) -> None:
@@ -168,7 +161,7 @@ class Cluster:
         for node in self.nodes:
             if not is_running(node):
                 node.start()
-        until(self.is_whole, "the cluster is whole")
+        wait_until(self.is_whole, "the cluster is whole")
 
 
 @contextmanager
@@ -184,7 +177,7 @@ def cluster_running() -> Iterator[Cluster]:
             follows = ["--cluster-replica-validity-factor", "0", "--repl-ping-replica-period", "1", *_AT_ONCE]
             files = {"nodes.conf": _map(cluster.ports, buses, number)}
             cluster.nodes.append(stack.enter_context(running(*listens, *named, *follows, files=files)))
-        until(cluster.is_whole, "the cluster is whole")
+        wait_until(cluster.is_whole, "the cluster is whole")
         yield cluster
 
 
@@ -229,11 +222,8 @@ class Watched:
         """Whether each Sentinel sees the others, the master, and its replica."""
         for one in self.sentinels:
             found, known = one.sentinel_master(self.service), one.sentinel_slaves(self.service)
-            if (found["num-other-sentinels"], found["flags"], [two["flags"] for two in known]) != (
-                2,
-                "master",
-                ["slave"],
-            ):
+            seen = found["num-other-sentinels"], found["flags"], [two["flags"] for two in known]
+            if seen != (2, "master", ["slave"]):
                 return False
         return True
 
@@ -248,7 +238,7 @@ def watched_running() -> Iterator[Watched]:
         watched.servers[1].client.execute_command("REPLICAOF", "127.0.0.1", watched.ports[0])
         for port in watched.ports[2:]:
             watched.sentinels.append(stack.enter_context(sentinel_running(watched.servers[0], port, watched.ports[0])))
-        until(watched.is_seen, "the Sentinels see a master and a replica")
+        wait_until(watched.is_seen, "the Sentinels see a master and a replica")
         yield watched
 
 
@@ -272,7 +262,7 @@ def sentinel_running(server: Server, port: int, watches: int, *more: str) -> Ite
 
     client = redis.Redis(port=port, password=password, protocol=2, decode_responses=True)
     try:
-        until(lambda: _listens(port), "a Sentinel listens")
+        wait_until(lambda: _listens(port), "a Sentinel listens")
         yield client
     finally:
         client.close()

@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from typing import Any
 import pytest
 
 from scrapy_neardup.server.layout import lease_name
+from tests.processes import wait_until
 
 _NUMBERS = count()
 PROGRAM = os.environ.get("NEARDUP_TEST_SERVER", "redis-server")
@@ -51,12 +51,9 @@ class Server:
 
     def start(self) -> None:
         command = self._kvrocks() if IS_KVROCKS else self._redis()
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        end = time.monotonic() + 20
-        while not self.socket.exists():
-            assert self.process.poll() is None, (self.folder / "log").read_text()
-            assert time.monotonic() < end
-            time.sleep(0.01)
+        self.process = started = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(lambda: self.socket.exists() or started.poll() is not None)
+        assert started.poll() is None, (self.folder / "log").read_text()
         self.client.ping()
 
     def _redis(self) -> list[str]:

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,8 @@ from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import parse_url
-from tests.server.redis_cluster import Cluster, Watched, caught_up, free_ports, sentinel_running, until, watched_running
+from tests.processes import wait_until
+from tests.server.redis_cluster import Cluster, Watched, caught_up, free_ports, sentinel_running, watched_running
 from tests.server.redis_server import as_redis_does, certified, running
 from tests.server.test_redis import RECIPE, pages_of
 from tests.server.test_redis import put as put_url
@@ -77,7 +78,7 @@ def test_a_store_goes_on_when_its_node_is_killed_and_is_opened_by_the_others(clu
         master.stop()
         with pytest.raises(StoreError, match=r"does not answer|cannot be used now"):
             put(store, "while nobody is there")
-        until(lambda: cluster.master(state) is other, "the replica is the master")
+        wait_until(lambda: cluster.master(state) is other, "the replica is the master")
         put(store, "after", 5)
         assert (paths(store), len(store.postings(5, 9))) == (["after", "before"], 2)
         assert store.kv.link.breaks >= 1
@@ -105,7 +106,7 @@ def test_while_a_slot_moves_nothing_is_done_by_halves_or_missed(cluster: Cluster
             with pytest.raises(StoreError, match=r"cannot be used now \(.*moves to another node"):
                 use()
         cluster.move(state, to)
-        until(lambda: cluster.master(state) is to, "every node knows the new place")
+        wait_until(lambda: cluster.master(state) is to, "every node knows the new place")
         assert paths(store) == there
         put(store, "late", 3)
         assert sorted(store.postings(3, 99)) == [record.id for record in store.records() if 3 in record.keys]
@@ -128,7 +129,7 @@ def test_a_store_is_where_the_sentinels_say(watched: Watched, monkeypatch: pytes
         master, other = watched.sides()
         caught_up(master)
         watched.sentinels[0].execute_command("SENTINEL FAILOVER", watched.service)
-        until(lambda: watched.sides()[0] is other, "the replica is the master")
+        wait_until(lambda: watched.sides()[0] is other, "the replica is the master")
         store.kv.link._located -= 1.5
         put(store, "after", 5)
         assert store.kv.link.breaks == 1
@@ -152,7 +153,7 @@ def test_sentinels_make_another_the_master_when_it_is_killed(watched: Watched) -
         master.stop()
         with pytest.raises(StoreError, match="does not answer"):
             put(store, "while nobody is there")
-        until(lambda: watched.sides()[0] is other and other.client.info("replication")["role"] == "master", "it is")
+        wait_until(lambda: watched.sides()[0] is other and other.client.info("replication")["role"] == "master")
         put(store, "after", 5)
         assert paths(store) == ["after", "before"]
 
@@ -169,7 +170,7 @@ def test_a_cluster_over_tls(tmp_path: Path) -> None:
     listens += ["--cluster-enabled", "yes", "--cluster-announce-ip", "127.0.0.1", "--tls-cluster", "yes"]
     with running(*listens, *secured) as server:
         server.client.execute_command("CLUSTER ADDSLOTSRANGE", 0, 16383)
-        until(lambda: server.client.execute_command("CLUSTER INFO")["cluster_state"] == "ok", "it has its slots")
+        wait_until(lambda: server.client.execute_command("CLUSTER INFO")["cluster_state"] == "ok", "it has its slots")
         url = f"rediss+cluster://127.0.0.1:{tls}?state=a&ssl_ca_certs={certificate}"
         with closing(store_at(url)) as store:
             put(store, "1")
@@ -264,7 +265,7 @@ def test_a_server_that_lacks_replicas_or_disk_space_is_told_of() -> None:
         (server.folder / "dump.rdb").mkdir()  # as where the disk is full
         server.client.config_set("save", "3600 1")
         server.client.bgsave()
-        until(lambda: server.client.info("persistence")["rdb_last_bgsave_status"] == "err", "it has failed to save")
+        wait_until(lambda: server.client.info("persistence")["rdb_last_bgsave_status"] == "err")
         with pytest.raises(StoreError, match=r"cannot write to its disk\. Free space there"):
             put(store, "2")
         waits, store.kv.link.patient_thread = threading.Thread(target=put, args=(store, "3")), threading.get_ident()
@@ -281,8 +282,14 @@ def test_a_server_that_runs_the_script_of_somebody_else_is_asked_again() -> None
         until_then = "local ends = redis.call('TIME')[1] + 2 while redis.call('TIME')[1] + 0 < ends do end"
         other = threading.Thread(target=server.client.eval, args=(until_then, 0))
         store.kv.link.tries = 9
+
+        def is_busy() -> bool:
+            with suppress(redis.ResponseError):
+                return not server.client.ping()
+            return True
+
         other.start()
-        time.sleep(0.1)
+        wait_until(is_busy, "the script runs")
         put(store, "1")
         other.join()
         assert (paths(store), store.kv.link.breaks > 0) == (["1"], True)

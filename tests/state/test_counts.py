@@ -181,9 +181,6 @@ def test_a_state_keeps_the_forms_of_each_site_and_of_pages_without_one(tmp_path:
         for one in range(number):
             store.note_form("shop.example", in_form=one < 30)
             store.note_form("", in_form=True)
-        assert [store.on_site(site).template_share() for site in ("shop.example", "", "other.example")] == [
-            0.3,
-            1.0,
-            0.0,
-        ]
+        shares = [store.on_site(site).template_share() for site in ("shop.example", "", "other.example")]
+        assert shares == [0.3, 1.0, 0.0]
         close_store(store)

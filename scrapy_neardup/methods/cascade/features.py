@@ -152,7 +152,7 @@ def compare(
         gone=gone,
         same_title=same_title,
         other_name=float(is_one_site and other_name),
-        numbers=_numbers(new, earlier, length, form, same_title, other_numbers=other_numbers),
+        numbers=_numbers(new, earlier, length, form, same_title),
         form=form,
         reworded=form if are_reworded else 0.0,
         sentences=_overlap_share(new.sentences, earlier.sentences, {key & 0xFFFFFFFF for key in common}),
@@ -203,18 +203,15 @@ def _form(new: Sketch, earlier: Sketch, containment: float, *, in_form: bool) ->
     return 0.0 if containment >= FIXED.cut else 0.5
 
 
-def _numbers(
-    new: Sketch, earlier: Sketch, length: int, form: float, same_title: float, *, other_numbers: bool
-) -> float:
+def _numbers(new: Sketch, earlier: Sketch, length: int, form: float, same_title: float) -> float:
     """Return the share of the smaller set of numbers that the other lacks; of longer texts it counts less.
 
     Its weight falls from 200 shingles on, to one half at 400. There it stays if the common text may be a template.
     Between sites and under equal titles the numbers then weigh nothing, as a copy may be shortened or have other text
-    around it. ``other_numbers``: the titles give different numbers; then the numbers of a template weigh more.
+    around it.
     """
-    missing = new.numbers.missing_share(earlier.numbers)
     weight = min(1.0, 200 / max(1, length)) if length <= SHORT else form * (1.0 - same_title) / 2
-    return max(missing * weight, FIXED.title_numbers * form * (other_numbers and missing > 0))
+    return new.numbers.missing_share(earlier.numbers) * weight
 
 
 def _overlap_share(new: frozenset[int], earlier: frozenset[int], ignored: set[int]) -> float:

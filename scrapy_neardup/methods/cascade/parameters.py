@@ -110,8 +110,6 @@ class FixedThresholds(NamedTuple):
     other_notice: float = 0.25
     #: Similarity from which pages of one site are one advert, although their titles name other things.
     one_advert: float = 0.94
-    #: Value of the feature ``numbers`` if pages in one form give other numbers in text and title.
-    title_numbers: float = 0.6
     #: Different shingles from which a text repeats what its title names: a teaser goes on where the title ends.
     names_again: int = 200
     #: Similarity below which title words are not compared, as the pages are no copies.

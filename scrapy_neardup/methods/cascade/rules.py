@@ -281,6 +281,22 @@ def _have_other_names(pair: PairJudge) -> Decision | None:
     return Decision(False, f"{sentence} They are about two things.")
 
 
+def _give_other_numbers(pair: PairJudge) -> Decision | None:
+    """Pages in one form under other titles are two notices if each text has a number that the other lacks.
+
+    A form is filled in with another date, version or price, and little else differs. A copy repeats the numbers. Where
+    the titles give different numbers, any difference in the numbers of the texts is enough. Texts from HTML may hold
+    counters.
+    """
+    new, earlier, features = pair.new, pair.earlier, pair.features
+    if not features.form or features.same_title or not (new.words and earlier.words):
+        return None
+    differ = features.title_numbers and new.numbers != earlier.numbers
+    if not differ and (new.lines is not None or not new.numbers.contradicts(earlier.numbers)):
+        return None
+    return Decision(False, "The titles differ, and each page has other numbers. They are two notices.")
+
+
 def _reach_score(pair: PairJudge) -> Decision | None:
     """The weighted sum of the features decides."""
     base, found = pair.parameters.base, score(pair.features, pair.parameters)
@@ -298,6 +314,7 @@ RULES: tuple[Rule, ...] = (
     _are_two_notices,
     _open_differently,
     _have_other_names,
+    _give_other_numbers,
     _reach_score,
 )
 

@@ -109,6 +109,10 @@ class Numbers(NamedTuple):
         known = max(other.some) if len(other.some) >= MAX_NUMBERS else 2**16
         return any(one <= known for one in self.some - other.some)
 
+    def contradicts(self, other: Numbers) -> bool:
+        """Whether each text has a number that the other lacks; of a short and a longer text nobody knows."""
+        return self.is_long == other.is_long and self.adds_to(other) and other.adds_to(self)
+
     def missing_share(self, other: Numbers) -> float:
         """Return the share of the smaller set of numbers that the other lacks; 0 if nothing contradicts."""
         if self.is_long != other.is_long or not (self.some and other.some):
