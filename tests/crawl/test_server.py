@@ -157,7 +157,7 @@ async def test_pages_that_the_server_lost_are_counted(url: str, caplog: pytest.L
 
 
 async def test_while_a_crawl_runs_dead_ones_are_rolled_back_and_pages_expire(
-    url: str, monkeypatch: pytest.MonkeyPatch
+    url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(server_crawl, "_PAUSE", 0.01)
     monkeypatch.setattr(server_crawl, "_EXPIRY", 0.0)
@@ -172,6 +172,7 @@ async def test_while_a_crawl_runs_dead_ones_are_rolled_back_and_pages_expire(
         sharing = ServerCrawl(detector, told, waits=False, bounds=bounds, on_error=errors.append)
         await asyncio.to_thread(wait_until, lambda: told.stats.get_value("neardup/state/pages") == 2)
         assert [told.stats.get_value(f"neardup/{name}") for name in ("taken_back", "expired")] == [1, 1]
+        assert "1 pages of crawls that no longer answer are rolled back" in caplog.text
         await sharing.close()
         assert errors == []
 
