@@ -292,3 +292,16 @@ def set_last_seen(store: PageStore, urls: dict[str, float]) -> None:
 def pairs(row: Row) -> list[tuple[int, int]]:
     """The keys and ids in a row of postings, of either layout."""
     return [(number_of(row[0]), id) for id in ids_of(row)]
+
+
+# Random steps
+
+
+def run_machine(machine: Any, examples: int, steps: int, *, derandomize: bool = False) -> None:
+    """Let Hypothesis walk through a state machine; ``machine`` makes one."""
+    from hypothesis import HealthCheck, settings
+    from hypothesis.stateful import run_state_machine_as_test
+
+    calm = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=derandomize)
+    few = settings(calm, max_examples=examples, stateful_step_count=steps)
+    run_state_machine_as_test(machine, settings=few)

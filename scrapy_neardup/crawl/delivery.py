@@ -390,7 +390,7 @@ def _sync(file: Any) -> None:
 
 
 def _end_torn_line(slot: FeedSlot) -> None:
-    """End a half line in a file to append to, because the next item would stand on it. Its page comes again anyway.
+    """End a half line in a file to append to, because the next item would continue it. Its page comes again anyway.
 
     Full disks and power cuts leave half lines. A killed process does not: its buffer is written with whole items.
     """

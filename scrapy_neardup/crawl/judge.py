@@ -37,7 +37,7 @@ T = TypeVar("T")
 PATIENCE = 0.5
 #: Seconds of reading before page workers start by default: each takes a second to start, and some 150 MB.
 _START_AFTER = 3.0
-#: What to do about pages that are not judged for these reasons.
+#: The cures of pages that are not judged for these reasons.
 _CURES = {
     "no_text": f" {TEXT_CURE}.",
     LISTING: f" {TEXT_CURE}. If all items of the response are one article, give them the page's URL.",

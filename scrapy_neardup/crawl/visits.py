@@ -37,7 +37,7 @@ _PAUSE = 0.01
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class Awaited:
-    """What must end before a page is sealed: a file of a feed, or all items of a response.
+    """A file of a feed, or all items of a response. Pages are sealed when it ends.
 
     ``is_failed``: an item of it may be lost, so its pages do not count.
     """
@@ -108,9 +108,9 @@ class Visit(Awaited):
 class JudgedPage:
     """A page with its verdict, and what happened to the items that share it.
 
-    ``reservation``: only a page that passes and is new to the state has one. ``visit``: whose items share the page.
-    ``awaited``: the feeds that wrote an item of the page, and what else it waits for. ``is_rolled_back``: for
-    the next item of the visit the page is judged again.
+    ``reservation``: only a page that passes and is new to the state has one. ``visit``: its items share the page.
+    ``awaited``: the feeds that wrote an item of the page, and the visit. ``is_rolled_back``: for the next item of the
+    visit the page is judged again.
     """
 
     verdict: Verdict
@@ -289,7 +289,7 @@ class ResponsePipeline:
     def process_item(self, item: Any) -> Any:
         """Make the ticket; the item passes unchanged.
 
-        A project can switch the middleware off. Then each item gets a visit of its own.
+        A project can switch the middleware off. Then each item gets its own visit.
         """
         middleware = self._crawler.get_spider_middleware(NearDupSpiderMiddleware)
         (Tickets() if middleware is None else middleware.tickets).issue(item)
@@ -300,7 +300,7 @@ class ResponsePipeline:
 #
 # Scrapy counts the bytes of responses until their items are through, and sends no further requests above
 # SCRAPER_SLOT_MAX_ACTIVE_SIZE. It does not count the content of items and items of ``start()``, so this adds both to
-# Scrapy's count. Requests of ``start()`` wait, too. Otherwise Scrapy would take all of them into its scheduler. An
+# Scrapy's count. Requests of ``start()`` also wait. Otherwise Scrapy would take all of them into its scheduler. An
 # item in another pipeline is not counted, because that pipeline may wait for further items.
 
 

@@ -141,7 +141,7 @@ class WorkerPool:
             self.replaced, self.why_replaced = self.replaced + 1, why
 
     def _next(self, worker: _Worker) -> PendingAnswer | None:
-        """Wait for the next page of the site whose turn it is; None if the pool is closed and no page waits."""
+        """Wait for a page of the site that comes next; None if the pool is closed and no page waits."""
         self._turns.acquire()
         with self._lock:
             if not self._waiting:

@@ -70,9 +70,7 @@ def extracted(html: str, url: str) -> str:
         ("article", {"NEARDUP_EXTRACTOR": f"{__name__}.extracted"}, "extractor", "NEARDUP_EXTRACTOR gave 85 letters, "),
     ],
 )
-def test_every_reader_gives_its_reason(
-    found: Found, page: str, settings: dict[str, Any], reader: str, why: str
-) -> None:
+def test_each_reader_gives_its_reason(found: Found, page: str, settings: dict[str, Any], reader: str, why: str) -> None:
     answer = found(f"{page}.html", **settings)
     assert (answer["reader"], why in answer["why"]) == (reader, True)
 

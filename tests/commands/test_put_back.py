@@ -67,9 +67,7 @@ def test_forgotten_and_redelivered_pages_are_only_counted(sqlite: str, invoke: I
     assert "2 more dropped pages forgotten since.\n" in invoke(*dropped).err
 
 
-def test_a_known_original_whose_new_text_was_dropped_is_listed_until_it_comes_again(
-    sqlite: str, invoke: Invoke
-) -> None:
+def test_an_original_whose_new_text_was_dropped_is_listed_until_it_comes_again(sqlite: str, invoke: Invoke) -> None:
     taken_over = [(BREAD, title, text) for url, title, text in PAGES if url == PEAR]
     for verdict, listed in (("duplicate (identical)", 3), ("updated", 2)):
         with open_state(sqlite) as store:

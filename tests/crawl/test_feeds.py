@@ -42,7 +42,7 @@ def test_where_no_feed_can_be_opened_nothing_counts(tmp_path: Path, store: dict[
 
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["when it is written to", "when it is closed"])
-def test_what_a_post_processing_plugin_has_lost_does_not_count(
+def test_what_a_post_processing_plugin_lost_is_not_counted(
     tmp_path: Path, store: dict[str, str], at_once: bool
 ) -> None:
     plugin = {"postprocessing": ["tests.crawl.project.BreaksOff"], "at_once": at_once}

@@ -23,9 +23,7 @@ MAY, HAVE = "may not come again in this crawl", "have NOT come again in this cra
 
 
 @pytest.mark.parametrize("seen", [True, False], ids=["its requests were written down", "they were not"])
-def test_what_a_killed_job_does_not_request_again_is_listed(
-    site: Site, crawl: Crawl, tmp_path: Path, seen: bool
-) -> None:
+def test_what_a_killed_job_requests_no_more_is_listed(site: Site, crawl: Crawl, tmp_path: Path, seen: bool) -> None:
     site.content |= {f"/{slug}": html(slug) for slug in SLUGS}
     paths, job, out = list(site.content), tmp_path / "job", tmp_path / "out.jsonl"
     settings: dict[str, Any] = {"FEEDS": {f"file://{out}": {"format": "jsonlines"}}, "once": True}

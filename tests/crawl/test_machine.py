@@ -10,10 +10,8 @@ from collections.abc import Set
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
-from hypothesis.stateful import run_state_machine_as_test as run
 from scrapy import Spider
 
 from scrapy_neardup.crawl.delivery import Delivery, End
@@ -22,7 +20,7 @@ from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.kv.memory import SortedRows
 from scrapy_neardup.model import Outcome
 from scrapy_neardup.state.pages import PageStore
-from tests.build import article_page, article_url, make_detector
+from tests.build import article_page, article_url, make_detector, run_machine
 from tests.crawl.parts import Exporter, Slot, notes, store
 from tests.faults import lasting_state
 
@@ -225,10 +223,4 @@ class Crawls(RuleBasedStateMachine):
     [(10, 30), pytest.param(50, 40, marks=pytest.mark.slow), pytest.param(20_000, 50, marks=pytest.mark.soak)],
 )
 def test_in_any_order_each_article_counts_once_and_what_is_safe_was_delivered(examples: int, steps: int) -> None:
-    checks = [HealthCheck.too_slow]
-    run(
-        Crawls,
-        settings=settings(
-            max_examples=examples, stateful_step_count=steps, deadline=None, suppress_health_check=checks
-        ),
-    )
+    run_machine(Crawls, examples, steps)

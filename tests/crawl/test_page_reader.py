@@ -88,19 +88,6 @@ def test_with_workers_a_page_is_read_there_and_if_none_can_start_here_after_one_
     assert risky_pool.is_closed
 
 
-async def test_an_answer_that_comes_just_after_others_have_overtaken_its_page_is_taken(monkeypatch: Patch) -> None:
-    monkeypatch.setattr("scrapy_neardup.crawl.judge.PATIENCE", 0.0)
-    desk = Desk(Pool(delay=60), risky_pool := Pool(READ))
-    draft = desk.source.prepare({"html": ARTICLE}, None, URL)
-    assert isinstance(draft, UnreadPage)
-    reading = desk.reader.begin(draft)
-    assert reading is not None
-    assert await desk.reader.read_quickly(draft, reading) is draft
-    reading.set_result(ExtractionError("too_slow", "why"))
-    assert (await desk.reader.read_slowly(draft, reading)).unread == "too_slow"
-    assert risky_pool.pages == []
-
-
 def test_by_default_workers_start_for_a_crawl_that_has_much_to_read() -> None:
     desk = Desk(pool := Pool(READ), start_after=3.0)
     assert desk.read(ARTICLE) == ["here"]

@@ -149,9 +149,7 @@ def test_a_method_for_memory_alone_stops_the_crawl_and_leaves_no_state(tmp_path:
     assert (imported.items, imported.count("errors")) == (NEWS[:2], 0)
 
 
-def test_a_crawl_leaves_as_many_pages_as_it_may_and_says_how_many_expired(
-    tmp_path: Path, state: str, caplog: Log
-) -> None:
+def test_a_crawl_leaves_as_many_pages_as_it_may_and_counts_the_expired(tmp_path: Path, state: str, caplog: Log) -> None:
     caplog.set_level(logging.INFO)
     bounded: dict[str, Any] = {"NEARDUP_STORE": state, "NEARDUP_MAX_PAGES": 1}
     first = crawl_items(*NEWS[:2], **bounded, FEEDS={f"file://{tmp_path}/out.jsonl": {"format": "jsonlines"}})
@@ -168,9 +166,7 @@ def test_a_crawl_leaves_as_many_pages_as_it_may_and_says_how_many_expired(
 # A page that is dropped wrongly
 
 
-def test_what_was_dropped_wrongly_comes_back_also_in_a_state_that_was_brought_elsewhere(
-    tmp_path: Path, state: str
-) -> None:
+def test_what_was_dropped_wrongly_comes_back_also_in_a_state_brought_elsewhere(tmp_path: Path, state: str) -> None:
     elsewhere, exported = f"sqlite://{tmp_path}/elsewhere", tmp_path / "state.gz"
     port, near = article(1), article(1, 1)
     assert crawl_items(port, near, NEARDUP_STORE=state).count("duplicate") == 1

@@ -80,9 +80,7 @@ async def test_all_items_of_a_response_share_one_visit_and_requests_have_none() 
 
 @pytest.mark.parametrize("many", [1, 2, 4])
 @pytest.mark.parametrize("fails", [False, True])
-async def test_no_item_is_lost_whether_others_come_or_cannot_be_read_or_the_callback_fails(
-    many: int, fails: bool
-) -> None:
+async def test_no_item_is_lost_if_others_come_or_cannot_be_read_or_the_callback_fails(many: int, fails: bool) -> None:
     items: list[Any] = [{"n": 0}, UnsetItem("One."), UnreadableItem("Two."), {"n": 3}][:many]
     found = await output_of(HtmlResponse(URL, body=b"<p>"), *items, *([ZeroDivisionError()] if fails else []))
     assert [one for one, _ in found] == [*items, *(["failed"] if fails else [])]
@@ -136,9 +134,7 @@ GBK = "text/html; charset=gbk"
         ),
     ],
 )
-def test_a_visit_holds_what_has_to_be_known_of_a_response(
-    response: Response, served: PageResponse, opted_out: bool
-) -> None:
+def test_a_visit_knows_what_matters_of_a_response(response: Response, served: PageResponse, opted_out: bool) -> None:
     found = visit_of(response)
     assert (found.served, found.opted_out) == (served, opted_out)
     assert (found.pages, found.unnamed, found.announced) == ({}, 0, 0)

@@ -98,9 +98,7 @@ def test_other_records_are_skipped_with_a_reason(tmp_path: Path, record: dict[st
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_page_comes_without_the_encodings_of_http(
-    tmp_path: Path, headers: list[tuple[str, str]], body: bytes
-) -> None:
+def test_a_page_comes_without_encodings_of_http(tmp_path: Path, headers: list[tuple[str, str]], body: bytes) -> None:
     (tmp_path / "crawl.warc").write_bytes(Archive().add(body, headers=headers).add(PAGE).bytes())
     assert pages_of(tmp_path) == [PAGE, PAGE]
     assert getattr(read(tmp_path / "crawl.warc")[0], "content_type", None) == (headers[0][1] if headers else "")

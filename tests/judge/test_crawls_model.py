@@ -17,9 +17,8 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Blocked, Reservation, Ruled
@@ -34,7 +33,7 @@ from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Keep
 from scrapy_neardup.state.urls import STORES
-from tests.build import make_detector, pairs
+from tests.build import make_detector, pairs, run_machine
 from tests.faults import lasting_state
 from tests.judge.model import (
     URLS,
@@ -555,16 +554,8 @@ def walk(schemes: Sequence[str], directory: Path, examples: int) -> Counter[str]
     number, seen = count(), Counter[str]()
     made: Callable[[], Crawls] = lambda: Crawls(schemes, directory / str(next(number)), seen)  # noqa: E731
     with small_tables():
-        run_state_machine_as_test(
-            made,  # type: ignore[arg-type]  # a function that makes one will do, says its documentation
-            settings=settings(
-                max_examples=examples,
-                derandomize=examples < 100,  # what random runs find is found by the long ones
-                stateful_step_count=40,
-                deadline=None,
-                suppress_health_check=[HealthCheck.too_slow],
-            ),
-        )
+        # What random runs find is found by the long ones.
+        run_machine(made, examples, 40, derandomize=examples < 100)
     assert next(number) >= examples
     return seen
 
@@ -590,9 +581,8 @@ def test_crawls_in_memory_do_what_the_model_does(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_crawls_in_any_order_leave_and_say_what_the_model_does_in_all_stores(tmp_path: Path) -> None:
     seen = walk([scheme for scheme in STORES if scheme != "leveldb" or find_spec("plyvel")], tmp_path, 20)
-    kinds = {
-        outcome.value for outcome in Outcome if outcome is not Outcome.MINOR_UPDATE
-    }  # each version has another sentence
+    # Each version has another sentence.
+    kinds = {outcome.value for outcome in Outcome if outcome is not Outcome.MINOR_UPDATE}
     assert {"expired", *kinds} <= {headline.split()[0] for headline in seen}, seen
     assert min(seen["as duplicate"], seen["as better"], seen["by hand"]) > 0, seen
 

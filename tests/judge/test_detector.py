@@ -195,9 +195,7 @@ def test_a_new_version_that_gave_up_a_page_in_flight_is_updated(detector: Detect
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_a_page_of_a_former_recipe_has_manual_copies_and_is_updated_when_it_comes_again(
-    store: PageStore, name: str
-) -> None:
+def test_a_page_of_a_former_recipe_has_manual_copies_and_is_updated_when_it_comes(store: PageStore, name: str) -> None:
     other = page("other", story(9, 20))
     answer(make_detector(store, name), FIRST)
     former = store.new_id()

@@ -50,9 +50,7 @@ class Crawl:
     ],
     ids=["other copies", "the same copy", "a delivered copy", "copies of a variant"],
 )
-def test_an_article_is_known_while_copies_of_it_come(
-    comes: Callable[[int], Page], drops: bool, expected: Outcome
-) -> None:
+def test_an_article_is_known_while_copies_come(comes: Callable[[int], Page], drops: bool, expected: Outcome) -> None:
     crawl = Crawl(Bounds(ttl=24 * HOUR), drops=drops)
     for one in (ARTICLE, page("variant", [*BODY[:17], *OTHER]), comes(0)):
         crawl.sees(one)

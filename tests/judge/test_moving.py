@@ -66,9 +66,7 @@ def slot_moves(cluster: Cluster, state: str) -> None:
 
 
 @pytest.mark.parametrize("move", [replica_takes_over, slot_moves])
-async def test_verdicts_are_the_same_while_a_state_moves(
-    cluster: Cluster, move: Callable[[Cluster, str], None]
-) -> None:
+async def test_verdicts_are_the_same_while_states_move(cluster: Cluster, move: Callable[[Cluster, str], None]) -> None:
     """Two crawlers judge copies of each other's pages while it goes to another node, and from there to another."""
     told = Told()
     opening = Opening(cluster, told)

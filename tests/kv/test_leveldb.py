@@ -68,9 +68,7 @@ def test_another_content_of_the_same_size_is_a_change_except_in_tables(state: Pa
             file.write_bytes(kept)
 
 
-def test_a_refused_opening_leaves_a_state_that_need_not_be_read_whole(
-    state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_refused_opening_leaves_a_state_that_needs_no_reading(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(StoreMismatch):
         open_at(LevelDB, str(state), {"method": "simhash"})
     monkeypatch.setattr(opening, "row_problems", None)

@@ -285,9 +285,7 @@ def test_what_a_killed_look_has_left_goes_with_a_later_one(tmp_path: Path) -> No
         assert not one.path.exists()
 
 
-def test_a_disk_with_room_for_a_folder_and_not_for_its_lock_is_full(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_with_room_for_a_folder_but_no_lock_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: FileLock) -> None:
         raise OSError(ENOSPC, "No space left on device")
 
@@ -298,9 +296,7 @@ def test_a_disk_with_room_for_a_folder_and_not_for_its_lock_is_full(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_state_in_a_fixed_folder_is_copied_elsewhere(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fixed_folder_is_copied_elsewhere(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with at_work(url) as store:
         fill(store)
 

@@ -248,9 +248,7 @@ def in_another_boot(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("ending", ["kill", "power cut", "power cut after a seal"])
-def test_only_a_power_cut_may_lose_what_was_not_synced(
-    spot: Spot, ending: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_a_power_cut_may_lose_what_is_not_synced(spot: Spot, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(spot.open()) as store:
         generation = store.journal.begin("a crawl")
         fill(store, 1, 11)

@@ -186,9 +186,7 @@ DAMAGES: dict[str, tuple[str, Mutation, float]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_what_can_be_read_is_saved_and_the_damaged_state_is_not_touched(
-    damage: str, copy: Callable[[str], Path]
-) -> None:
+def test_what_can_be_read_is_saved_and_the_damaged_state_stays(damage: str, copy: Callable[[str], Path]) -> None:
     kind, mutate, share = DAMAGES[damage]
     to = {"nothing": "sqlite", "no damage to SQLite": "leveldb"}.get(damage, kind)  # the copy may be of another kind
     source = copy(kind)

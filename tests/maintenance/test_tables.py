@@ -89,9 +89,7 @@ def read_all(store: PageStore, name: str) -> list[Any]:
 
 
 @pytest.mark.parametrize(("name", "key", "value"), BROKEN)
-def test_a_broken_row_is_left_out_of_a_repaired_copy(
-    tmp_path: Path, name: str, key: bytes | None, value: bytes
-) -> None:
+def test_a_broken_row_is_not_in_a_repaired_copy(tmp_path: Path, name: str, key: bytes | None, value: bytes) -> None:
     urls = [f"sqlite://{tmp_path}/{place}" for place in ("state", "mended")]
     store = open_store(urls[0], {})
     whole = write_whole(store, name)

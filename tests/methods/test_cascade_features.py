@@ -44,8 +44,7 @@ WEIGHTS = {
 
 ONE = unpacked(Cascade().fingerprint(page(FERRY)).sketch)
 OTHER = unpacked(Cascade().fingerprint(page(scattered(FERRY, 0.66, 1))).sketch)
-#: The lowest bit says that a title word is a number.
-WORDS, OTHERS, NUMBERS = frozenset({4, 8, 12}), frozenset({4, 16}), frozenset({13, 17, 21})
+WORDS, OTHERS = frozenset({4, 8, 12}), frozenset({4, 16})
 
 
 def features(one: Sketch, other: Sketch, common: frozenset[int] = NONE) -> Features:
@@ -91,21 +90,6 @@ def test_numbers_that_differ_weigh_less_in_a_longer_text() -> None:
             assert features(new, old).numbers == features(old, new).numbers == pytest.approx(expected)
             same = replace(old, numbers=new.numbers)
             assert score(new, old) - score(new, same) == pytest.approx(-DEFAULTS.by_numbers * expected)
-
-
-def test_titles_are_compared_by_words_or_as_a_whole() -> None:
-    cases: list[tuple[dict[str, Any], dict[str, Any], float]] = [
-        ({"words": WORDS}, {"words": WORDS}, 1.0),
-        ({"words": WORDS}, {"words": OTHERS}, 1 / 4),
-        ({"words": WORDS}, {"words": NUMBERS}, 0.0),
-        ({"words": WORDS, "title": 1}, {"words": NONE, "title": 0}, 0.5),
-        ({"words": NONE, "title": 0}, {"words": NONE, "title": 0}, 0.5),
-        ({"words": NONE, "title": 5}, {"words": NONE, "title": 5}, 1.0),
-        ({"words": NONE, "title": 5}, {"words": WORDS, "title": 6}, 0.0),
-    ]
-    for one, other, expected in cases:
-        new, old = replace(ONE, **one), replace(OTHER, **other)
-        assert features(new, old).title == features(old, new).title == pytest.approx(expected), (one, other)
 
 
 # The same by pages

@@ -237,9 +237,7 @@ def test_a_copy_among_the_boilerplate_of_another_site_is_a_copy(text: str) -> No
     ("text", "other", "lines"),
     [(FERRY, BELL, BOILERPLATE), (BELL, FERRY, OTHER_BOILERPLATE), (MILL, LIGHTHOUSE, ENGLISH_BOILERPLATE)],
 )
-def test_boilerplate_may_become_known_after_the_earlier_page(
-    text: str, other: str, lines: list[str], site: str
-) -> None:
+def test_boilerplate_may_become_known_after_an_earlier_page(text: str, other: str, lines: list[str], site: str) -> None:
     for seed in range(3):
         known = random.Random(seed).sample(lines, 1 + seed % 2)
         old = page(with_lines(text, known), site=site)

@@ -294,9 +294,8 @@ def test_simhash_adds_up_words_by_frequency_or_tfidf_under_any_hash(tmp_path: Pa
     assert bits("the ferry, the bridge", stop_words=str(path)) == signs({OPEN.of("the"): 1 + 1, OPEN.of("ferry"): 1})
     idf = read_lexicon("").weight
     chosen = {OPEN.of("嫁接"): round(idf("嫁接") * 1024), OPEN.of("渡口"): round(idf("渡口") * 1024)}
-    assert bits("渡口，发展，嫁接，发展", features="tfidf", top=2) == signs(
-        chosen
-    )  # a common word says little, even twice
+    # A common word says little, even twice.
+    assert bits("渡口，发展，嫁接，发展", features="tfidf", top=2) == signs(chosen)
 
 
 def test_all_methods_with_stop_words_read_them_from_a_file(tmp_path: Path) -> None:

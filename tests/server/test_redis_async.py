@@ -176,7 +176,7 @@ async def test_what_a_cancelled_caller_sent_is_not_sent_again(sender: Sender, re
     assert sender.connection.ask(Program.get, b"m1") is None
 
 
-async def test_a_silent_server_is_asked_again(
+async def test_a_silent_server_is_retried(
     sender: Sender, redis_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("scrapy_neardup.server.asynchronous.SECONDS", 1.0)

@@ -213,9 +213,7 @@ def test_a_page_that_waits_twice_goes_once(store: PageStore, clock: Clock) -> No
 
 
 @pytest.mark.parametrize("bounds", [DAY, Bounds(max_pages=10), Bounds(24 * HOUR, 10)])
-def test_a_step_is_always_small(
-    store: PageStore, clock: Clock, bounds: Bounds, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_step_is_small(store: PageStore, clock: Clock, bounds: Bounds, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = [put(store, number) for number in range(300)]
     clock.now += 48 * HOUR
     for page in kept[:100]:

@@ -42,9 +42,7 @@ def test_of_a_long_sealing_that_fails_whole_batches_are_sealed_and_the_rest_can_
     assert store.journal.end(generation) == 0
 
 
-def test_counts_whose_periodic_write_fails_are_written_with_the_next(
-    disk: Disk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_counts_whose_periodic_write_fails_come_with_the_next(disk: Disk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "_COUNTS_EVERY", 10)
     store = disk.open()
     note(store, 9)

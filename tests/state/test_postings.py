@@ -77,9 +77,7 @@ def test_a_newer_page_is_filed_without_a_long_list(place: Place, monkeypatch: py
     assert filed(store) == [20, *range(10, 0, -1)]
 
 
-def test_an_old_page_is_removed_without_reading_the_newer_ones(
-    store: PageStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_old_page_is_removed_without_reading_newer_ones(store: PageStore, monkeypatch: pytest.MonkeyPatch) -> None:
     for n in range(1, 31):
         store.add(page(n, KEY))
     read, scan = list[Row](), store.kv.scan

@@ -15,9 +15,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.kv.base import Engine
@@ -29,7 +28,7 @@ from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Evidence, Record
 from scrapy_neardup.state.urls import SERVERS, STORES, parse_url
-from tests.build import pairs
+from tests.build import pairs, run_machine
 from tests.faults import Disk
 from tests.server.redis_server import Server
 from tests.state.model import Pages, small_tables
@@ -294,15 +293,7 @@ def walk(scheme: str, directory: Path, examples: int, request: pytest.FixtureReq
         kind = STORES.get(scheme, Memory)
         made = lambda: steps(kind, directory / str(next(number)))  # noqa: E731
     with small_tables():
-        run_state_machine_as_test(
-            made,  # type: ignore[arg-type]  # a function that makes one will do, says its documentation
-            settings=settings(
-                max_examples=examples,
-                stateful_step_count=30,
-                deadline=None,
-                suppress_health_check=[HealthCheck.too_slow],
-            ),
-        )
+        run_machine(made, examples, 30)
     assert next(number) >= examples
 
 

@@ -147,9 +147,13 @@ def test_a_process_that_an_extractor_forks_holds_up_nobody() -> None:
 
 @slow
 @by_signal
-def test_a_worker_that_dies_or_that_somebody_kills_costs_no_page(tmp_path: Path) -> None:
+def test_a_worker_that_dies_or_that_somebody_kills_costs_no_page_and_ctrl_c_ends_none(tmp_path: Path) -> None:
     with opened(reading()) as pool:
         first = reader_of(pool, "calm")
+        assert os.getpgid(first) != os.getpgid(0)
+        os.kill(first, signal.SIGINT)
+        time.sleep(0.2)
+        assert reader_of(pool, "calm") == first
         assert reader_of(pool, f"die once:{tmp_path}/mark") != first
         assert (pool.replaced, pool.why_replaced) == (1, "died")
         for order in ("pause", "calm"):  # in the midst of a page, and between two pages
@@ -196,29 +200,19 @@ def test_a_page_that_takes_too_long_holds_up_no_other_page(tmp_path: Path) -> No
 
 
 @slow
-def test_a_site_of_slow_pages_leaves_a_worker_to_another_site() -> None:
-    with opened(reading(), 2) as pool:
-        for page in [pool.submit(raw("pause")) for _ in range(2)]:
+@pytest.mark.parametrize(("size", "others"), [(1, 1), (2, 6)])
+def test_a_site_of_slow_pages_leaves_a_worker_to_another_site_or_every_second_turn(size: int, others: int) -> None:
+    with opened(reading(), size) as pool:
+        for page in [pool.submit(raw("pause")) for _ in range(size)]:
             page.result(60)
         assert pool.busy_since == 0
         before = time.monotonic()
         slow_pages = [pool.submit(raw("pause")) for _ in range(6)]
         wait_until(lambda: pool.busy_since > before)
-        others = [pool.submit(raw("calm", "http://hill.example/")) for _ in range(6)]
-        assert all(isinstance(page.result(60), Page) for page in others)
+        for page in [pool.submit(raw("calm", "http://hill.example/")) for _ in range(others)]:
+            assert isinstance(page.result(60), Page)
         assert sum(page.done() for page in slow_pages) < 4
         assert all(isinstance(page.result(60), Page) for page in slow_pages)
-
-
-@slow
-@by_signal
-def test_ctrl_c_does_not_reach_a_worker() -> None:
-    with opened(reading()) as pool:
-        process = reader_of(pool, "calm")
-        assert os.getpgid(process) != os.getpgid(0)
-        os.kill(process, signal.SIGINT)
-        time.sleep(0.2)
-        assert reader_of(pool, "calm") == process
 
 
 @slow
@@ -323,9 +317,7 @@ def test_a_worker_ends_with_its_parent() -> None:
 @pytest.mark.parametrize(
     ("quota", "cores"), [("max 100000", 8), ("200000 100000", 2), ("50000 100000", 1), ("1600000 100000", 8), ("", 8)]
 )
-def test_the_share_of_a_container_counts(
-    quota: str, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_containers_share_counts(quota: str, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: {*range(8)}, raising=False)
     (tmp_path / "cpu.max").write_text(quota, encoding="ascii")
     assert available_cores(tmp_path) == cores

@@ -73,7 +73,7 @@ class Features(NamedTuple):
     left: float
     #: 0.5 without a title.
     title: float
-    #: Whether each title has a number that the other lacks.
+    #: Whether both titles have numbers, but different ones.
     title_numbers: bool
     gone: float
     same_title: float
@@ -171,14 +171,14 @@ def _contained_share(new: Sketch, earlier: Sketch, in_both: float, site_free: by
 
 
 def _compare_titles(new: Sketch, earlier: Sketch) -> tuple[float, bool]:
-    """Return the similarity of the titles, and whether each has a number that the other lacks.
+    """Return the similarity of the titles, and whether both have numbers, but different ones.
 
     Words count up to the hash that both sketches cover.
     """
     limit = min(new.word_limit, earlier.word_limit)
     ours, theirs = ({word for word in page.words if word <= limit} for page in (new, earlier))
     digits = [{word for word in words if word & NUMBER} for words in (ours, theirs)]
-    other_numbers = bool(digits[0] - digits[1] and digits[1] - digits[0])
+    other_numbers = bool(digits[0] and digits[1] and digits[0] != digits[1])
     if new.words and earlier.words:
         return len(ours & theirs) / len(ours | theirs), other_numbers
     return (float(new.title == earlier.title) if new.title and earlier.title else 0.5), other_numbers

@@ -36,11 +36,8 @@ class Cascade(Method):
       coarse filter misses nothing that the fine check would accept.
     * The article compares segments for equality, and one edited word breaks that. Here a sketch of character n-grams
       estimates similarity and containment.
-    * Sentences on many pages are left out of keys and comparison.
     * At middling similarity an edited repost looks like a form filled in for another product. Title words
-      (``TitleWords``) and the sites tell them apart: see ``CascadeParameters`` and docs/en/how-it-works/cascade.md.
-    * A page from HTML is compared as a whole and by its article. Between sites either may show a copy; within a site
-      own lines and headlines must agree too (see ``site.SiteEvidence``).
+      (``TitleWords``), numbers and the sites tell them apart: see docs/en/how-it-works/cascade.md.
     """
 
     name: ClassVar[str] = "cascade"

@@ -285,7 +285,7 @@ def _give_other_numbers(pair: PairJudge) -> Decision | None:
     """Pages in one form under other titles are two notices if each text has a number that the other lacks.
 
     A form is filled in with another date, version or price, and little else differs. A copy repeats the numbers. Where
-    each title has a number of its own, any difference in the numbers of the texts is enough. Texts from HTML may hold
+    the titles give different numbers, any difference in the numbers of the texts is enough. Texts from HTML may hold
     counters.
     """
     new, earlier, features = pair.new, pair.earlier, pair.features
@@ -294,7 +294,7 @@ def _give_other_numbers(pair: PairJudge) -> Decision | None:
     differ = features.title_numbers and new.numbers != earlier.numbers
     if not differ and (new.lines is not None or not new.numbers.contradicts(earlier.numbers)):
         return None
-    return Decision(False, "The titles differ, and each page has a number that the other lacks. They are two notices.")
+    return Decision(False, "The titles differ, and each page has other numbers. They are two notices.")
 
 
 def _reach_score(pair: PairJudge) -> Decision | None:
