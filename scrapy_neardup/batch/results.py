@@ -92,7 +92,7 @@ def write_verdicts(run: BatchRun, path: Path) -> None:
         for part in run.own_parts:
             judged = part.judged_pages()
             known = numbers(judged["rank"])
-            tags = pa.concat_tables([judged.select(TAG.names), _UNIQUE]).combine_chunks()
+            tags, tables = pa.concat_tables([judged.select(TAG.names), _UNIQUE]).combine_chunks(), list[pa.Table]()
             for batch in part.batches(("rank", "url", "reader")):
                 ranks, reader = numbers(batch["rank"]), _text(batch["reader"])
                 is_known = is_among(ranks, known)
@@ -103,7 +103,8 @@ def write_verdicts(run: BatchRun, path: Path) -> None:
                     found = found.set_column(TAG.get_field_index(name), name, column)
                 inputs, records = run.places_of(ranks)
                 places = names.take(pa.array(inputs)), pa.array(records.astype(np.uint32)), _text(batch["url"])
-                writer.write_table(pa.table([*places, *found.columns], VERDICTS))
+                tables.append(pa.table([*places, *found.columns], VERDICTS))
+            writer.write_table(pa.concat_tables(tables))
 
 
 def _hex(ranks: Numbers) -> pa.Array:

@@ -101,6 +101,7 @@ class LocalRunner:
 
     def _complete(self) -> None:
         leave_pandas_out()
+        pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps a tenth more memory while parts are judged
         run, pages = self._run, 0
         earlier = [*(run.previous.parts if run.previous else ())]
         with closing(self._files()) as files:

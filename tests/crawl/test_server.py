@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import re
@@ -16,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_neardup.crawl import server_crawl
 from scrapy_neardup.crawl.server_crawl import ServerCrawl
 from scrapy_neardup.errors import SettingsError, StoreError
 from scrapy_neardup.judge.detector import Detector
@@ -25,15 +27,17 @@ from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.server.layout import GIVEN_UP, PENDING
 from scrapy_neardup.server.store import RedisStore
+from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.urls import parse_url
+from tests.build import record
 from tests.crawl import forked
 from tests.crawl.conftest import NEWS, ROOT, Crawl, Site
 from tests.crawl.engineless import crawl_items
 from tests.crawl.pages import html
 from tests.crawl.parts import notes
 from tests.processes import wait_until
-from tests.server.redis_server import Server, running
+from tests.server.redis_server import Server, end_leases, running
 
 
 @pytest.fixture
@@ -150,6 +154,27 @@ async def test_pages_that_the_server_lost_are_counted(url: str, caplog: pytest.L
         assert (lost, errors) == ([1, 2], [])
         assert store.pages == 0
     assert len([line for line in caplog.messages if "has lost confirmed pages" in line]) == 1
+
+
+async def test_while_a_crawl_runs_dead_ones_are_rolled_back_and_pages_expire(
+    url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(server_crawl, "_PAUSE", 0.01)
+    monkeypatch.setattr(server_crawl, "_EXPIRY", 0.0)
+    told, method, errors = notes(), make_method("cascade", {}), list[StoreError]()
+    kind, location = parse_url(url)
+    with closing(open_at(kind, location, method.recipe())) as store, closing(open_at(kind, location, None)) as dead:
+        for number in range(3):
+            store.add(record(number))
+        dead.add(record(9), generation=dead.journal.begin("dead"))
+        end_leases(dead)
+        detector, bounds = Detector(method, store, who="test"), Bounds(max_pages=2)
+        sharing = ServerCrawl(detector, told, waits=False, bounds=bounds, on_error=errors.append)
+        await asyncio.to_thread(wait_until, lambda: told.stats.get_value("neardup/state/pages") == 2)
+        assert [told.stats.get_value(f"neardup/{name}") for name in ("taken_back", "expired")] == [1, 1]
+        assert "1 pages of crawls that no longer answer are rolled back" in caplog.text
+        await sharing.close()
+        assert errors == []
 
 
 def start_crawl(url: str, folder: Path, articles: int) -> Any:
