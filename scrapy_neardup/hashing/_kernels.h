@@ -85,8 +85,7 @@ static Py_ssize_t sort_different(uint64_t *numbers, Py_ssize_t count)
     return found;
 }
 
-/* Puts an item at its place among the first ones of all so far, which are in order, ``most`` at most and all different; returns
- * their number. */
+/* Puts an item at its place among the first ``most`` different ones so far, which are in order; returns their number. */
 static Py_ssize_t keep(void *first, Py_ssize_t count, Py_ssize_t most, const void *item, size_t size,
                        int (*compare)(const void *, const void *))
 {

@@ -1,5 +1,4 @@
-/* A text cut into sentences once, and all that cascade keeps of it: see text/sentences.py. No str is made of a sentence until
- * one is asked for. */
+/* A text cut into sentences once, and all that cascade keeps of it: see text/sentences.py. A str is made on request only. */
 
 /* A sentence with letters. */
 typedef struct {

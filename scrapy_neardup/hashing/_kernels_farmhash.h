@@ -94,7 +94,6 @@ KERNEL(fingerprint64)
     size_t size; /* as large as a Py_ssize_t */
     if (!PyArg_ParseTuple(args, "y#", &data, &size))
         return NULL;
-    return PyLong_FromUnsignedLongLong(size <= 16   ? hash_16(data, size)
-                                       : size <= 64 ? hash_64(data, size)
-                                                    : hash_long(data, size));
+    return PyLong_FromUnsignedLongLong(size <= 16 ? hash_16(data, size) : size <= 64 ? hash_64(data, size)
+                                                                                     : hash_long(data, size));
 }

@@ -91,8 +91,7 @@ IN_CLONES static void compress(Words h[8], const Stream *streams)
         h[i] ^= v[i] ^ v[i + 8];
 }
 
-/* Writes the UTF-8 of characters, at most 4 bytes each; returns where the next ones go. A lone surrogate becomes a question
- * mark. */
+/* Writes the UTF-8 of characters, at most 4 bytes each, ? for a lone surrogate; returns where the next ones go. */
 static uint8_t *encode(const Py_UCS4 *at, Py_ssize_t count, uint8_t *to)
 {
     const Py_UCS4 *end = at + count;

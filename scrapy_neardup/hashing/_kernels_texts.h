@@ -69,9 +69,10 @@ static int ask_for(Table *table, Py_UCS4 number)
  * character; 0 if not all of it is plain, or with an error. */
 static int fold(Table *table, Points *points, int is_normal, uint8_t *kinds)
 {
-    Py_ssize_t i, count = 0;
-    for (i = 0; i < points->count; i++) {
-        Py_UCS4 c = points->at[i];
+    Py_UCS4 *to = points->at;
+    const Py_UCS4 *at = to, *end = at + points->count;
+    for (; at < end; at++) {
+        Py_UCS4 c = *at;
         uint32_t entry;
         if (!KNOWS(table, c))
             return 0;
@@ -86,10 +87,10 @@ static int fold(Table *table, Points *points, int is_normal, uint8_t *kinds)
                 return 0;
             entry = ENTRY(table, c);
         }
-        points->at[count] = c;
-        kinds[count++] = KIND(entry);
+        *to++ = c;
+        *kinds++ = KIND(entry);
     }
-    points->count = count;
+    points->count = to - points->at;
     return 1;
 }
 

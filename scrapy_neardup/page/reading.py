@@ -8,7 +8,7 @@ the page, if it is credible.
 
 trafilatura finds the main text. It searches the whole tree many times, and its time grows with the number of elements.
 On a page of the web two of three elements are scripts, inline markup, menus, and columns beside the article. Without
-them it takes half the time (``benchmarks/extraction.py``).
+them it takes half the time (``benchmarks/extraction.py``). An article of paragraphs alone is all main text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import lxml.html
 from lxml import etree
 
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.blocks import INLINE, LINKED, Block, Section, is_hidden
+from scrapy_neardup.page.blocks import INLINE, LINKED, Block, Section, find_sections, is_hidden
 from scrapy_neardup.text.normalize import letters
 from scrapy_neardup.text.quotes import find_quotes
 
@@ -61,6 +61,11 @@ _INLINE = (
 _REMOVED = "REMOVED"
 #: Elements that are removed if they have no text. Others end lines or fill the cells of a row.
 _OFTEN_EMPTY = ("a", "aside", "article", "div", "figure", "form", "label", "li", "p", "section", "span", "ul")
+#: Elements of an article in which trafilatura finds nothing to leave out.
+_PLAIN = frozenset((
+    "p", "h1", "h2", "h3", "h4", "h5", "h6", "a", "br", "hr", "img", "blockquote", "q", "cite", "span", "u", "pre",
+    "code", "center",
+))  # fmt: skip
 #: The type of a script with data that trafilatura may read.
 _JSON_LD = "application/ld+json"
 
@@ -72,6 +77,8 @@ _LEAST_PROSE = 500
 _PHRASE = 25
 #: A link of this many letters is a sentence, not an entry of a menu.
 _SENTENCE = 50
+#: A page with fewer letters of prose is not judged, and links alone may be teasers.
+_LEAST_INTRO = 40
 #: An element around another one holds the same prose if the inner one has at least this share of it.
 _SAME_SHARE = 0.9
 #: Elements that hold one article.
@@ -144,7 +151,7 @@ class Reading:
         if self.page.reader != "article":
             needs = f"{_LEAST_MAIN} letters, {_CREDIBLE:.0%} of the prose, and at most {_MENU:.0%} of links"
             then = f"but it is ignored: an article needs {needs}."
-        return f"trafilatura's main text has {self.main_letters:,} of {count} of the visible prose, {then}"
+        return f"the main text has {self.main_letters:,} of {count} of the visible prose, {then}"
 
 
 def read_blocks(head: Page, blocks: list[Block], main_text: str, sections: Sequence[Section] = ()) -> Reading:
@@ -227,7 +234,7 @@ def _find_list(blocks: list[Block], roles: list[LineRole], sections: Sequence[Se
             main += own
             if own > longest:
                 longest, at = own, number
-    if links[-1] <= main:
+    if links[-1] <= main or prose[-1] + hidden < _LEAST_INTRO:
         return range(0)
     inner = 0
     for section in sections:  # those around one line are within each other
@@ -279,10 +286,12 @@ def simplify(root: lxml.html.HtmlElement) -> None:
     etree.strip_tags(root, *markup)
 
 
-def isolate_article(root: lxml.html.HtmlElement, blocks: list[Block], sections: list[Section]) -> bool:
+def isolate_article(
+    root: lxml.html.HtmlElement, blocks: list[Block], sections: list[Section]
+) -> lxml.html.HtmlElement | None:
     """Keep only the smallest element with 80 % of the prose and of the phrases, without menus in it.
 
-    Returns whether there is one; otherwise all stays. ``sections``: in the order of their ends, as from
+    Returns this element, or None if there is none; then all stays. ``sections``: in the order of their ends, as from
     ``find_sections``, so inner ones come before outer ones.
     """
     prose, phrases, links = [0], [0], [0]  # letters before each line
@@ -294,7 +303,7 @@ def isolate_article(root: lxml.html.HtmlElement, blocks: list[Block], sections: 
         links.append(links[-1] + size * is_link)
     least, least_phrases = _ARTICLE_SHARE * prose[-1], _ARTICLE_SHARE * phrases[-1]
     if prose[-1] < _LEAST_PROSE:
-        return False
+        return None
 
     def within(letters: list[int], section: Section) -> int:
         return letters[section.end] - letters[section.start]
@@ -302,7 +311,7 @@ def isolate_article(root: lxml.html.HtmlElement, blocks: list[Block], sections: 
     large = (n for n, one in enumerate(sections) if within(prose, one) >= least)
     place = next((n for n in large if within(phrases, sections[n]) >= least_phrases), None)
     if place is None or within(links, sections[place]) > within(prose, sections[place]):  # a list of products
-        return False
+        return None
     article = sections[place]
     _remove_siblings(article.element)
     _mark_menus(sections[:place], article, links, prose)
@@ -313,7 +322,7 @@ def isolate_article(root: lxml.html.HtmlElement, blocks: list[Block], sections: 
         ):
             element.tag = _REMOVED
     etree.strip_elements(root, _REMOVED, with_tail=False)
-    return True
+    return article.element
 
 
 def _mark_menus(sections: list[Section], article: Section, links: list[int], prose: list[int]) -> None:
@@ -341,16 +350,30 @@ def _remove_siblings(element: lxml.html.HtmlElement) -> None:
         element = parent
 
 
+def _is_plain(article: lxml.html.HtmlElement) -> bool:
+    """Whether an article has only visible paragraphs and headings, and no part with a class or an id."""
+    return all(
+        (
+            element.tag in _PLAIN
+            or (element.tag in ("div", "section") and not (element.get("class") or element.get("id")))
+        )
+        and not is_hidden(element, element.keys())
+        for element in article.iterdescendants()
+    )
+
+
 def main_text(root: lxml.html.HtmlElement | None, blocks: list[Block], sections: list[Section]) -> str:
-    """Reduce a tree to its article and return the main text.
+    """Reduce a tree to its article and return the main text: all its lines if they are plain paragraphs.
 
     Empty if there is none or trafilatura fails. The caller then takes the visible prose.
     """
     if root is None:
         return ""
-    is_article = isolate_article(root, blocks, sections)
+    article = isolate_article(root, blocks, sections)
+    if article is not None and _is_plain(article):
+        return "\n".join(block.text for block in find_sections(article)[0])
     try:
-        return trafilatura_text(root, is_article=is_article)
+        return trafilatura_text(root, is_article=article is not None)
     except MemoryError:  # the caller tries again with more memory
         raise
     except Exception:  # no page may stop the crawl

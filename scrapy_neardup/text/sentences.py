@@ -35,7 +35,7 @@ _DIGITS = re.compile(r"[0-9]+")
 #: Fewest letters of a line of prose: menu entries and captions are shorter.
 _PROSE_LINE = 10
 #: Most texts have prose enough in so many characters; then the rest is not split.
-_BEGINNING = 256
+_BEGINNING = 128
 #: Most words that the compiled module looks for at once.
 _MOST_WORDS = 64
 

@@ -41,7 +41,7 @@ def parse(html: str) -> lxml.html.HtmlElement:
 def isolate(html: str) -> tuple[bool, str]:
     root = parse(html)
     simplify(root)
-    is_article = isolate_article(root, *find_sections(root))
+    is_article = isolate_article(root, *find_sections(root)) is not None
     return is_article, " ".join("".join(root.itertext()).split())
 
 
@@ -108,7 +108,7 @@ def test_what_may_be_the_article_stays(html: str, kept: str) -> None:
 def test_the_main_text_is_the_article_and_its_tree_stays() -> None:
     root = parse(f"<head><title>Ferry</title>{DATA}</head><body><ul>{TEASERS}</ul>{DATA}<div>{STORY}</div>")
     simplify(root)
-    assert isolate_article(root, *find_sections(root))
+    assert isolate_article(root, *find_sections(root)) is not None
     assert len(root.findall(".//script")) == 2
     lines = read(f"<body><ul>{TEASERS}</ul><article><h1>The ferry</h1>{STORY}</article><p>Fares").split("\n")
     assert lines[-1].startswith("On day 7")
@@ -194,6 +194,15 @@ def test_lines_of_links_may_be_the_article(count: int, size: int, line: str, aro
     assert all(name in text for name in found)
 
 
+def test_all_of_a_plain_article_is_main_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "trafilatura_text", lambda root, *, is_article: "other")
+    more = "<h3>Notes</h3><div>Anna<br>May</div><p><a href=/>The list of all boats</a><pre>a = 1</pre>"
+    lines = ["Notes", "Anna", "May", "The list of all boats", "a = 1"]
+    assert read(f"<ul>{TEASERS}</ul><div class=post>{STORY}{more}</div>").split("\n")[8:] == lines
+    for part in ("<ul><li>Ada</ul>", "<div class=note>Ada</div>", "<div id=note>Ada</div>", "<p hidden>Ada"):
+        assert read(f"<div>{STORY}{part}</div>") == "other", part
+
+
 @pytest.mark.parametrize(("error", "expected"), [(ValueError, ""), (RecursionError, ""), (MemoryError, None)])
 def test_only_lack_of_memory_fails(
     monkeypatch: pytest.MonkeyPatch, error: type[Exception], expected: str | None
@@ -204,9 +213,9 @@ def test_only_lack_of_memory_fails(
     monkeypatch.setattr(module, "trafilatura_text", fail)
     if expected is None:
         with pytest.raises(error):
-            read(STORY)
+            read(f"<div>{STORY}<ul><li>Ada</ul></div>")
     else:
-        assert read(STORY) == expected
+        assert read(f"<div>{STORY}<ul><li>Ada</ul></div>") == expected
 
 
 @pytest.mark.slow
