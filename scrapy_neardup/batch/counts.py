@@ -76,7 +76,7 @@ class CountTable:
         self._begun = self.counts.copy(), dict(self._others)
 
     def added(self) -> tuple[Hashes, npt.NDArray[np.int64]]:
-        """Return all hashes, and what was added to the first count of each, or the bits that were set."""
+        """Return all hashes, and how much each count grew since ``begin``; of bits, those that were set since."""
         (begun, others), hashes = self._begun, np.fromiter(self._others, np.uint64, len(self._others))
         now = np.concatenate((self.now[:-1], np.fromiter(self._others.values(), np.uint32, len(self._others))))
         before = np.concatenate((begun[:-1], np.array([others.get(one, 0) for one in self._others], np.uint32)))

@@ -122,7 +122,7 @@ def _text(packed: pa.Array) -> pa.Array:
 
 
 def count_verdicts(path: Path) -> Iterator[Counter[str]]:
-    """Return how often each verdict, kind and reason stands in a file of VERDICTS."""
+    """Return the number of each verdict, of each kind and of each reason in a file of VERDICTS."""
     table = pq.ParquetFile(path).read(["verdict", "kind", "reason"])
     for column in table.columns:
         counted = column.drop_null().value_counts()

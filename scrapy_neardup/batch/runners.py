@@ -166,7 +166,7 @@ def _end_with(judge: Any) -> None:
 def judge_after(options: BatchOptions, part: ArchivePart, earlier: Sequence[ArchivePart]) -> None:
     """Judge a part; all earlier ones are judged."""
     common = options.make_method().common
-    # A killed run may have judged it, but perhaps without answers to all that its pages asked.
+    # A killed run may have judged it without answers to some of its questions.
     pages = None if part.rows.exists() else PartPages(options, part)
     asked = pages.questions if pages else part.questions()
     answers = _answers(asked, earlier, common)

@@ -167,7 +167,7 @@ class ArchivePart:
         return chain.from_iterable(read_batches(file, columns) for file in self.files)
 
     def write(self, digest: str, rows: Iterable[pa.Table], judged: pa.Table) -> None:
-        """Write JUDGED, and ROWS of each topic. ``digest``: that of the answers that judging got."""
+        """Write JUDGED, and ROWS of each topic. ``digest``: of the answers that judging got."""
         with new_arrow(self.judged, JUDGED.with_metadata({"digest": digest}), compression=None) as writer:
             writer.write_table(judged.combine_chunks())  # not packed: mapped, to read single rows
         schema = ROWS.with_metadata({"digest": digest})

@@ -52,7 +52,7 @@ def test_a_version_that_is_replaced_stays_in_the_state() -> None:
     store.use_exact_counts(ExactCounts().on_site)
     detector = make_detector(store)
     stories = {"first": (51, 1), "copy": (51, 2), "other": (52, 3), "copy ": (52, 4)}
-    made = [page(url.strip(), [*story(a, 12), *story(b, 1)]) for url, (a, b) in stories.items()]
+    made = [page(url.strip(), [*story(a, 12), *story(b, 1)], "题") for url, (a, b) in stories.items()]
     first, copy, other, again = [detector.judge_now(one, sealed=True) for one in made]
     assert [one.match and one.match.id for one in (copy, again)] == [first.id, other.id]
     assert store.record(copy.id) is not None

@@ -178,6 +178,18 @@ def test_two_lists_of_links_with_one_introduction_are_no_copies(frame: str) -> N
 
 
 @pytest.mark.parametrize(
+    "frame",
+    [
+        "<body><main>{}<p>May<p>Ada</main><ul>{links}</ul>",
+        "<body><div>{}<p>May<p>Ada</div><div><p>Boats that readers have seen on the river</p><ul>{links}</ul></div>",
+    ],
+)
+def test_a_list_of_links_beside_the_article_does_not_count(frame: str) -> None:
+    pages = [frame.format(f"<h1>Finds</h1>{INTRO}", links=links_of(names(day, 20), "<li>{}</li>")) for day in (1, 2)]
+    assert is_copy(*pages)
+
+
+@pytest.mark.parametrize(
     ("count", "size", "line", "around"),
     [
         (6, 6, "<p>{}</p>", INTRO),  # a post of links, a line for each subject
