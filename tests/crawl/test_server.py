@@ -93,7 +93,7 @@ def test_a_server_that_goes_while_a_crawl_is_at_work(news: Site, crawl: Crawl, t
             paths,
             NEARDUP_STORE=server.url("a"),
             NEARDUP_ON_STORE_ERROR=then,
-            DOWNLOAD_DELAY=0.15,
+            DOWNLOAD_DELAY=0.25,
             RANDOMIZE_DOWNLOAD_DELAY=False,
         )
         gone.join()
