@@ -57,6 +57,11 @@ def story(seed: int, sentences: int = 16) -> list[str]:
     return ["".join(chance.choices(WORDS, k=12)) + f"{chance.randint(100, 999)}。" for _ in range(sentences)]
 
 
+def story_without_numbers(seed: int, sentences: int = 16) -> list[str]:
+    """A story; of two versions under other titles none has a number that the other lacks."""
+    return [re.sub(r"\d", "", one) for one in story(seed, sentences)]
+
+
 def article_text(family: int, version: int = 0) -> str:
     """An article; versions of one family are near-duplicates of each other, families have nothing in common."""
     return "".join(story(family, 12)) + f"第{version}版由编辑部转载。"

@@ -11,7 +11,8 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.model import Outcome, Page, Verdict
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import memory_state
-from tests.build import answer, make_detector, outcome, page, story
+from tests.build import answer, make_detector, outcome, page
+from tests.build import story_without_numbers as story
 from tests.state.clock import HOUR, Clock
 
 BODY, OTHER = story(1, 20), story(2, 2)

@@ -23,7 +23,8 @@ from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import NO_SECRET
 from scrapy_neardup.state.record import Keep
-from tests.build import answer, find_record, make_detector, page, story
+from tests.build import answer, find_record, make_detector, page
+from tests.build import story_without_numbers as story
 
 TEXT, OTHER = story(1, 40), story(2, 40)
 TEXTS = {
