@@ -106,7 +106,7 @@ class LocalRunner:
         earlier = [*(run.previous.parts if run.previous else ())]
         with closing(self._files()) as files:
             for part in run.group(files):
-                self._judge_part(part, earlier)
+                judge_after(run.options, part, earlier)
                 earlier.append(part)
                 pages += sum(map(len, part.batches(("rank",))))
                 self._inform(f"{pages:,} pages judged")
@@ -142,9 +142,6 @@ class LocalRunner:
             else:
                 for task in wait(reading, 0.05, FIRST_EXCEPTION).done:
                     task.result()
-
-    def _judge_part(self, part: ArchivePart, earlier: Sequence[ArchivePart]) -> None:
-        judge_after(self._run.options, part, earlier)
 
 
 def _begin_reader() -> None:

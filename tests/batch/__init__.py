@@ -49,11 +49,9 @@ class InlineRunner(LocalRunner):
         for stretch in stretches:
             self._end()
             read_stretch(self._run, stretch)
-        yield from sorted(self._run.folder.glob("pages/[0-9]*.arrow"))
-
-    def _judge_part(self, part: ArchivePart, earlier: Sequence[ArchivePart]) -> None:
-        self._end()
-        super()._judge_part(part, earlier)
+        for file in sorted(self._run.folder.glob("pages/[0-9]*.arrow")):
+            self._end()
+            yield file
 
     def _end(self) -> None:
         self.tasks += 1
