@@ -69,11 +69,7 @@ class Delivery:
     """
 
     def __init__(
-        self,
-        detector: Detector | RemoteCrawl,
-        notes: Notes,
-        exporter: FeedExporter | None = None,
-        known_pages: int = 0,
+        self, detector: Detector | RemoteCrawl, notes: Notes, exporter: FeedExporter | None = None, known_pages: int = 0
     ) -> None:
         """``exporter``: writes the feeds that pages wait for. Without it pages wait for no feed.
 
@@ -261,12 +257,13 @@ class Delivery:
 
     def _end_visit(self, visit: Visit) -> None:
         """All items of a response have ended, and some share a page."""
-        if visit.is_failed and visit.served is not None:
+        comes_twice = visit.is_failed or any(page.is_failed and page.is_scraped for page in visit.pages.values())
+        if comes_twice and visit.served is not None:
             self._notes.warn_once(
                 "shared pages",
-                "Items of %s share a page that does not count: the callback or an earlier pipeline failed, so an item "
+                "Items of %s share a page that does not count: the callback, a pipeline or a feed failed, so an item "
                 "may be lost. The next crawl delivers all of them again, also those that the feeds have. Mend the "
-                "error, which the log shows.",
+                "error that the log shows; if the callback raised CloseSpider, there is none.",
                 visit.served.url,
             )
         self._end_awaited(visit)

@@ -40,7 +40,7 @@ _START_AFTER = 3.0
 #: The cures of pages that are not judged for these reasons.
 _CURES = {
     "no_text": f" {TEXT_CURE}.",
-    LISTING: f" {TEXT_CURE}. If all items of the response are one article, give them the page's URL.",
+    LISTING: f" {TEXT_CURE}. If all items of the response are one article, give them the page's URL and no part.",
 }
 #: Makes the page of an item, or the draft of a page that is still to be read.
 Make = Callable[[], "Page | UnreadPage"]
@@ -147,8 +147,7 @@ class Judge:
         return self._end(ruled)
 
     def _warn_of_unjudged(self, verdict: Verdict) -> None:
-        reason = verdict.reason
-        if not reason:
+        if not (reason := verdict.reason):
             return
         what = f"{describe_reason(reason)}{_CURES.get(reason, '')}"
         is_first = self._notes.warn_once(reason, "%s passes. %s", verdict.sentence(), what)

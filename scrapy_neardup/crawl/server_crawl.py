@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes
@@ -25,41 +23,18 @@ _LAST_TRIES = 40
 _PAUSE, _EXPIRY, _STEPS = 1.0, 10.0, 5000
 
 
-def log_outage(location: str, notes: Notes, why: str) -> None:
-    """Log that pages wait for their server, or, without a reason, that the crawl goes on."""
-    if not why:
-        logger.info("The server of the state at %s answers again. Pages are judged again.", location)
-        return
-    notes.count(stats.SERVER_GONE)
-    logger.warning(
-        "The server of the state at %s does not answer (%s). Pages wait for it, because NEARDUP_ON_STORE_ERROR is "
-        "'wait'.",
-        location,
-        why,
-    )
-
-
 class ServerCrawl:
     """Owns the connections of a crawl. ``crawl`` is its detector; a task counts what others count and expires pages."""
 
-    def __init__(
-        self,
-        detector: Detector,
-        notes: Notes,
-        *,
-        waits: bool,
-        bounds: Bounds | None,
-        on_error: Callable[[StoreError], None],
-    ) -> None:
+    def __init__(self, detector: Detector, notes: Notes, *, waits: bool, bounds: Bounds | None) -> None:
         """``waits``: wait for a server that is gone. ``bounds``: of the state; a second connection expires pages."""
         from scrapy_neardup.judge.remote import RemoteCrawl  # needs redis-py
 
         assert isinstance(detector.store, RedisStore)
-        self._store = store = detector.store
+        self._store = detector.store
         self._bounds = bounds
         self._notes = notes
-        patience = partial(log_outage, store.location, notes) if waits else None
-        self.crawl = RemoteCrawl(detector, on_error, self._note_lost, patience)
+        self.crawl = RemoteCrawl(detector, notes.report, self._note_lost, self._note_outage if waits else None)
         self._stop = asyncio.Event()
         self._upkeep = asyncio.ensure_future(self._keep_up())
 
@@ -82,6 +57,20 @@ class ServerCrawl:
         """Cancel the periodic work of a crawl that does not begin."""
         self._upkeep.cancel()
         self._store.kv.link.patient_thread = None
+
+    def _note_outage(self, why: str) -> None:
+        """Log that pages wait for their server, or, without a reason, that the crawl goes on."""
+        location = self._store.location
+        if not why:
+            logger.info("The server of the state at %s answers again. Pages are judged again.", location)
+            return
+        self._notes.count(stats.SERVER_GONE)
+        logger.warning(
+            "The server of the state at %s does not answer (%s). Pages wait for it, because NEARDUP_ON_STORE_ERROR is "
+            "'wait'.",
+            location,
+            why,
+        )
 
     def _note_lost(self) -> None:
         self._notes.count(stats.LOST_BY_SERVER)

@@ -100,7 +100,7 @@ class Session:
             from scrapy_neardup.crawl.server_crawl import ServerCrawl  # most crawls do without its modules
 
             waits = config.on_store_error == "wait"
-            self._server = ServerCrawl(detector, notes, waits=waits, bounds=config.bounds, on_error=notes.report)
+            self._server = ServerCrawl(detector, notes, waits=waits, bounds=config.bounds)
             remote = self._server.crawl
         self._watch = SiteWatch(notes, {one.site: one for one in SITES.read(store)})
         CRAWLS.write(store, Crawl(detector.generation, self._who))

@@ -162,8 +162,7 @@ class SiteWatch:
         if self._warned[verdict.outcome] > _WARNINGS:
             lost = "have minor updates" if is_minor else "are dropped as copies"
             self._notes.warn_once(
-                f"sites with pages that {lost}",
-                f"Many pages of further sites {lost}. List: scrapy neardup stats",
+                f"sites with pages that {lost}", f"Many pages of further sites {lost}. List: scrapy neardup stats"
             )
             return
         site, url = shell_word(name), shell_word(verdict.url)

@@ -98,10 +98,10 @@ class Visit(Awaited):
 
     def _check_done(self) -> None:
         if self.is_complete and self.ended >= self.announced:
-            self.pages.clear()  # each leads back to this visit: the response would stay until a garbage collection
-            if (call := self.on_done) is not None:
-                self.on_done = None
+            call, self.on_done = self.on_done, None
+            if call is not None:
                 call(self)
+            self.pages.clear()  # each leads back to this visit: the response would stay until a garbage collection
 
 
 @dataclass(eq=False, slots=True)

@@ -11,12 +11,7 @@ from typing import Any
 from scrapy_neardup.errors import AnyReason
 from scrapy_neardup.judge.in_flight import InFlight, Reservation
 from scrapy_neardup.judge.lists import ManualKind, find_manual_verdict
-from scrapy_neardup.judge.matching import (
-    SearchResult,
-    SimilarPage,
-    search,
-    without_overused_keys,
-)
+from scrapy_neardup.judge.matching import SearchResult, SimilarPage, search, without_overused_keys
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Match, Outcome, Page, Verdict
 from scrapy_neardup.state.pages import PageStore
@@ -175,13 +170,7 @@ class Context:
         """The page's overused keys, and the most similar earlier page."""
         page, policy = self.page, self.policy
         return search(
-            self.method,
-            self.store,
-            page.url,
-            self.fingerprint,
-            page.canonical,
-            self.delivered,
-            policy.also_copies,
+            self.method, self.store, page.url, self.fingerprint, page.canonical, self.delivered, policy.also_copies
         )
 
     def filed_fingerprint(self, *, in_form: bool) -> Fingerprint:

@@ -21,7 +21,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from threading import Event, Lock, Semaphore, Thread
+from threading import Condition, Event, Thread
 from time import monotonic
 from typing import Any, BinaryIO, cast, get_args
 
@@ -74,10 +74,9 @@ class WorkerPool:
         self._options = options
         self._name = name
         self._workers: list[_Worker] = []
-        #: Pages that wait. ``_turns`` counts them, and one more for each worker at the end.
+        #: Pages that wait for a worker, and what a worker without a page waits for.
         self._waiting: list[PendingAnswer] = []
-        self._turns = Semaphore(0)
-        self._lock = Lock()
+        self._lock = Condition()
         self._unfinished = 0
         self._closing = Event()
 
@@ -107,7 +106,7 @@ class WorkerPool:
                 return reading
             self._unfinished += 1
             self._waiting.append(reading)
-        self._turns.release()
+            self._lock.notify()
         return reading
 
     def read(self, content: PageContent) -> Answer:
@@ -125,7 +124,8 @@ class WorkerPool:
         for worker in self._workers:
             if (child := worker.child) is not None:
                 child.kill()
-            self._turns.release()
+        with self._lock:
+            self._lock.notify_all()
         for worker in self._workers:
             worker.thread.join()
 
@@ -142,8 +142,8 @@ class WorkerPool:
 
     def _next(self, worker: _Worker) -> PendingAnswer | None:
         """Wait for a page of the site that comes next; None if the pool is closed and no page waits."""
-        self._turns.acquire()
         with self._lock:
+            self._lock.wait_for(lambda: self._waiting or self._closing.is_set())
             if not self._waiting:
                 return None
             busy = [one.site for one in self._workers if one is not worker]
@@ -293,12 +293,9 @@ def read_ahead(
     records is raised after all records before it.
     """
     ahead: deque[tuple[InputRecord, Future[Answer] | None, int]] = deque()
-    ahead_size = 0
 
     def take() -> tuple[InputRecord, Answer | None]:
-        nonlocal ahead_size
-        record, answer, size = ahead.popleft()
-        ahead_size -= size
+        record, answer, _ = ahead.popleft()
         return record, answer.result() if answer is not None else None
 
     try:
@@ -308,8 +305,7 @@ def read_ahead(
                 first_pages -= 1
                 content = None
             ahead.append((record, pool.submit(content), len(content.content)) if content else (record, None, 0))
-            ahead_size += ahead[-1][2]
-            while ahead and (len(ahead) >= _MOST_RECORDS or ahead_size >= _MOST_BYTES):
+            while len(ahead) >= _MOST_RECORDS or sum(size for *_, size in ahead) >= _MOST_BYTES:
                 yield take()
     except Exception:
         while ahead:

@@ -139,6 +139,16 @@ def test_a_page_does_not_count_if_another_item_of_its_response_was_lost_before()
     assert desk.entries == ["release"]
 
 
+@pytest.mark.parametrize("events", ["es", "ef", "esed", "esef", "efes"])
+def test_a_warning_names_a_response_whose_items_come_twice(events: str, caplog: Log) -> None:
+    (desk := Desk()).page.visit = visit = Visit(PageResponse(URL, b""), announced=len(events) // 2)
+    visit.pages[URL] = desk.page
+    for start in range(0, len(events), 2):
+        desk.play(events[start : start + 2])
+        visit.end_item()
+    assert (f"Items of {URL} share a page" in caplog.text) == ("s" in events and "f" in events)
+
+
 @pytest.mark.parametrize("events", ["es", "ed", "esef"])
 def test_a_state_that_fails_is_reported_and_nothing_is_raised(events: str) -> None:
     desk = Desk()

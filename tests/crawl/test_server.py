@@ -19,7 +19,7 @@ import pytest
 
 from scrapy_neardup.crawl import server_crawl
 from scrapy_neardup.crawl.server_crawl import ServerCrawl
-from scrapy_neardup.errors import SettingsError, StoreError
+from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.in_flight import Ruled
 from scrapy_neardup.maintenance.verify import check
@@ -133,12 +133,12 @@ def test_the_password_is_nowhere_in_the_log(news: Site, crawl: Crawl) -> None:
 
 
 async def test_pages_that_the_server_lost_are_counted(url: str, caplog: pytest.LogCaptureFixture) -> None:
-    told, method, errors = notes(), make_method("cascade", {}), list[StoreError]()
+    told, method = notes(), make_method("cascade", {})
     kind, location = parse_url(url)
     with closing(open_at(kind, location, method.recipe())) as store:
         assert isinstance(store, RedisStore)
         detector = Detector(method, store, who="test")
-        sharing = ServerCrawl(detector, told, waits=True, bounds=None, on_error=errors.append)
+        sharing = ServerCrawl(detector, told, waits=True, bounds=None)
         page, lost = Page("http://a.example/", text="渡" * 300), list[object]()
         for _ in range(2):
             async with sharing.crawl.judgement() as judgement:
@@ -151,7 +151,7 @@ async def test_pages_that_the_server_lost_are_counted(url: str, caplog: pytest.L
             await sharing.crawl.finish()
             lost.append(told.stats.get_value("neardup/lost_by_server"))
         await sharing.close()
-        assert (lost, errors) == ([1, 2], [])
+        assert (lost, told.state_failed) == ([1, 2], False)
         assert store.pages == 0
     assert len([line for line in caplog.messages if "has lost confirmed pages" in line]) == 1
 
@@ -161,7 +161,7 @@ async def test_while_a_crawl_runs_dead_ones_are_rolled_back_and_pages_expire(
 ) -> None:
     monkeypatch.setattr(server_crawl, "_PAUSE", 0.01)
     monkeypatch.setattr(server_crawl, "_EXPIRY", 0.0)
-    told, method, errors = notes(), make_method("cascade", {}), list[StoreError]()
+    told, method = notes(), make_method("cascade", {})
     kind, location = parse_url(url)
     with closing(open_at(kind, location, method.recipe())) as store, closing(open_at(kind, location, None)) as dead:
         for number in range(3):
@@ -169,12 +169,12 @@ async def test_while_a_crawl_runs_dead_ones_are_rolled_back_and_pages_expire(
         dead.add(record(9), generation=dead.journal.begin("dead"))
         end_leases(dead)
         detector, bounds = Detector(method, store, who="test"), Bounds(max_pages=2)
-        sharing = ServerCrawl(detector, told, waits=False, bounds=bounds, on_error=errors.append)
+        sharing = ServerCrawl(detector, told, waits=False, bounds=bounds)
         await asyncio.to_thread(wait_until, lambda: told.stats.get_value("neardup/state/pages") == 2)
         assert [told.stats.get_value(f"neardup/{name}") for name in ("taken_back", "expired")] == [1, 1]
         assert "1 pages of crawls that no longer answer are rolled back" in caplog.text
         await sharing.close()
-        assert errors == []
+        assert not told.state_failed
 
 
 def start_crawl(url: str, folder: Path, articles: int) -> Any:

@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -222,6 +223,13 @@ def test_a_worker_that_grows_is_replaced_between_two_pages() -> None:
         first, grown, after = (reader_of(pool, order) for order in ("calm", "grow", "calm"))
         assert first == grown != after
         assert (pool.replaced, "90 MB" in pool.why_replaced) == (1, True)
+
+
+def test_a_pool_is_busy_since_the_last_free_worker_took_a_page() -> None:
+    pool = WorkerPool(READING, 2)
+    for begun, since in (((), 0.0), ((2.0, 0.0), 0.0), ((2.0, 3.0, 1.0), 3.0)):
+        pool._workers = [Mock(begun=one) for one in begun]
+        assert pool.busy_since == since
 
 
 @slow
