@@ -40,13 +40,7 @@ TOPICS = (Topic.KEY, Topic.URL, Topic.COUNT, Topic.BITS, Topic.FORM)
 #: the rank of its original, if it is a copy), a count, or bits. 0 is nothing. Parts are numbered in the order of their
 #: ranks. An answer has the same columns: ``value`` comes from all earlier parts, and ``part`` gets it.
 ROWS = pa.schema(
-    [
-        ("topic", pa.int8()),
-        ("part", pa.int32()),
-        ("hash", pa.uint64()),
-        ("value", pa.int64()),
-        ("original", pa.int64()),
-    ]
+    [("topic", pa.int8()), ("part", pa.int32()), ("hash", pa.uint64()), ("value", pa.int64()), ("original", pa.int64())]
 )
 
 Numbers = npt.NDArray[np.int64]

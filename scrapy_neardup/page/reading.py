@@ -61,11 +61,12 @@ _INLINE = (
 _REMOVED = "REMOVED"
 #: Elements that are removed if they have no text. Others end lines or fill the cells of a row.
 _OFTEN_EMPTY = ("a", "aside", "article", "div", "figure", "form", "label", "li", "p", "section", "span", "ul")
-#: Elements of an article in which trafilatura finds nothing to leave out.
+#: Elements of an article that trafilatura leaves out only for these attributes, or if they hold little but links.
 _PLAIN = frozenset((
-    "p", "h1", "h2", "h3", "h4", "h5", "h6", "a", "br", "hr", "img", "blockquote", "q", "cite", "span", "u", "pre",
-    "code", "center",
+    "p", "div", "section", "h1", "h2", "h3", "h4", "h5", "h6", "a", "br", "hr", "blockquote", "q", "cite", "span",
+    "pre", "code", "center",
 ))  # fmt: skip
+_NAMING = frozenset(("class", "id", "role", "aria-hidden"))
 #: The type of a script with data that trafilatura may read.
 _JSON_LD = "application/ld+json"
 
@@ -163,8 +164,7 @@ def read_blocks(head: Page, blocks: list[Block], main_text: str, sections: Seque
     roles, hidden = _match_lines(blocks, main_text)
     more = sum(len(letters(text)) for text in hidden)
     for number in _find_list(blocks, roles, sections, more):
-        if roles[number] is LineRole.LINKS:
-            roles[number] = LineRole.ARTICLE
+        roles[number] = LineRole.ARTICLE
     judged = [number for number, role in enumerate(roles) if role in _IN_TEXT]
     main = [blocks[number] for number in judged if roles[number] is LineRole.ARTICLE]
     count = sum(len(blocks[number].letters) for number in judged) + more
@@ -215,47 +215,38 @@ def _match_lines(blocks: list[Block], main_text: str) -> tuple[list[LineRole], l
     return [role(block) for block in blocks], [" ".join(text.split()) for text, line in hidden if not is_visible(line)]
 
 
-def _find_list(blocks: list[Block], roles: list[LineRole], sections: Sequence[Section], hidden: int) -> range:
-    """Return the lines of an article that is a list of links: a bibliography, a playlist, a table of contents.
+def _find_list(blocks: list[Block], roles: list[LineRole], sections: Sequence[Section], hidden: int) -> list[int]:
+    """Return the links of an article that is a list of links: a bibliography, a playlist, a table of contents.
 
     trafilatura takes such a list for a menu. Its introduction alone would make two lists copies. The element of the
     article is the smallest one with the longest line and links, without other prose. A menu may stand in it above the
     headline. A list has more letters of links than there are in prose and main text; links to related pages have fewer.
     ``hidden``: letters of the main text that are not visible.
     """
-    anchor = LineRole.ARTICLE if LineRole.ARTICLE in roles else LineRole.PROSE
-    prose, links, main, longest, at = [0], [0], hidden, 0, -1
-    for number, (block, role) in enumerate(zip(blocks, roles, strict=True)):
+    own, linked = [], []  # letters of each line
+    for block, role in zip(blocks, roles, strict=True):
         size = len(block.letters)
-        own = size * (role in _IN_TEXT and not block.is_link)
-        prose.append(prose[-1] + own)
-        links.append(links[-1] + size * (role is LineRole.LINKS))
-        if role is anchor:
-            main += own
-            if own > longest:
-                longest, at = own, number
-    if links[-1] <= main or prose[-1] + hidden < _LEAST_INTRO:
-        return range(0)
-    inner = 0
-    for section in sections:  # those around one line are within each other
-        start, end = section.start, section.end
-        if not start <= at < end:
-            continue
-        inner = inner or prose[end] - prose[start]
-        if _SAME_SHARE * (prose[end] - prose[start]) > inner:
-            break
-        if links[end] > links[start]:
-            first = (
-                end
-                if section.element.tag == "body"
-                else next(n for n in range(start, end) if prose[n + 1] > prose[start])
-            )
-            start = next((n for n in range(start, end) if blocks[n].headline), first)
-            is_list = links[end] - links[start] > max(main, prose[end] - prose[start])
-            return range(start, end) if is_list else range(0)
-        if section.element.tag in _ARTICLES:
-            break
-    return range(0)
+        own.append(size * (role in _IN_TEXT and not block.is_link))
+        linked.append(size * (role is LineRole.LINKS))
+    main = [size * (role is LineRole.ARTICLE) for size, role in zip(own, roles, strict=True)]
+    if not any(main):
+        main = own
+    if sum(own) < _LEAST_INTRO:
+        return []
+    longest = main.index(max(main))
+    around = [one for one in sections if one.start <= longest < one.end]
+    article = next((one for one in around if one.element.tag in _ARTICLES or any(linked[one.start : one.end])), None)
+    if article is None:
+        return []
+    inner, start, end = around[0], article.start, article.end
+    if sum(own[inner.start : inner.end]) < _SAME_SHARE * sum(own[start:end]):
+        return []
+    starts = [n for n in range(start, end) if blocks[n].headline]
+    if not starts and article.element.tag != "body":
+        starts = [n for n in range(start, end) if own[n]]
+    start = starts[0] if starts else end
+    is_list = sum(linked[start:end]) > max(sum(main) + hidden, sum(own[start:end]))
+    return [n for n in range(start, end) if linked[n]] if is_list else []
 
 
 def _search_in(text: str, *, otherwise: bool) -> Callable[[str], bool]:
@@ -351,19 +342,15 @@ def _remove_siblings(element: lxml.html.HtmlElement) -> None:
 
 
 def _is_plain(article: lxml.html.HtmlElement) -> bool:
-    """Whether an article has only visible paragraphs and headings, and no part with a class or an id."""
+    """Whether an article has only visible paragraphs and headings, and no class or id that says what a part is."""
     return all(
-        (
-            element.tag in _PLAIN
-            or (element.tag in ("div", "section") and not (element.get("class") or element.get("id")))
-        )
-        and not is_hidden(element, element.keys())
+        element.tag in _PLAIN and _NAMING.isdisjoint(names := element.keys()) and not is_hidden(element, names)
         for element in article.iterdescendants()
     )
 
 
 def main_text(root: lxml.html.HtmlElement | None, blocks: list[Block], sections: list[Section]) -> str:
-    """Reduce a tree to its article and return the main text: all its lines if they are plain paragraphs.
+    """Reduce a tree to its article and return the main text: all lines but short links if it is plain paragraphs.
 
     Empty if there is none or trafilatura fails. The caller then takes the visible prose.
     """
@@ -371,7 +358,8 @@ def main_text(root: lxml.html.HtmlElement | None, blocks: list[Block], sections:
         return ""
     article = isolate_article(root, blocks, sections)
     if article is not None and _is_plain(article):
-        return "\n".join(block.text for block in find_sections(article)[0])
+        lines = find_sections(article)[0]
+        return "\n".join(line.text for line in lines if not line.is_link or len(line.letters) >= _SENTENCE)
     try:
         return trafilatura_text(root, is_article=article is not None)
     except MemoryError:  # the caller tries again with more memory

@@ -14,7 +14,7 @@ from scrapy_neardup.batch.counts import ExactCounts
 from scrapy_neardup.batch.pages import read_stretch
 from scrapy_neardup.batch.results import judged_pages
 from scrapy_neardup.batch.runners import LocalRunner
-from scrapy_neardup.batch.runs import ArchivePart, BatchOptions, BatchRun
+from scrapy_neardup.batch.runs import BatchOptions, BatchRun
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.records import Batch

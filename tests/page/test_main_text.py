@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from lxml import etree
 
 from scrapy_neardup import Deduplicator
-from scrapy_neardup.model import Outcome
+from scrapy_neardup.model import Outcome, Page
 from scrapy_neardup.page import reading as module
 from scrapy_neardup.page.blocks import find_sections
 from scrapy_neardup.page.extraction import extract
 from scrapy_neardup.page.html import parse_page
-from scrapy_neardup.page.reading import isolate_article, main_text, simplify, trafilatura_text
+from scrapy_neardup.page.reading import isolate_article, main_text, read_blocks, simplify, trafilatura_text
 from tests.page.test_blocks import HTML
 
 STORY = "".join(
@@ -173,8 +173,9 @@ def test_two_lists_of_links_with_one_introduction_are_no_copies(frame: str) -> N
             for intro in (INTRO, INTRO_ZH):
                 lists = [order.format(intro=intro, links=links_of(names(day, 20), line)) for day in (1, 2)]
                 assert not is_copy(*(page(frame, one, day) for day, one in enumerate(lists, 1))), (line, order)
-    for article in (INTRO, STORY):
-        assert is_copy(*(page(frame, article, day) for day in (1, 2))), "related articles do not count"
+    for article, count in ((INTRO, 0), (STORY, 0), (STORY, 4), (STORY, 9)):
+        pages = [page(frame, article + links_of(names(day, count), "<p>{}</p>"), day) for day in (1, 2)]
+        assert is_copy(*pages), "related articles do not count"
 
 
 @pytest.mark.parametrize(
@@ -187,6 +188,19 @@ def test_two_lists_of_links_with_one_introduction_are_no_copies(frame: str) -> N
 def test_a_list_of_links_beside_the_article_does_not_count(frame: str) -> None:
     pages = [frame.format(f"<h1>Finds</h1>{INTRO}", links=links_of(names(day, 20), "<li>{}</li>")) for day in (1, 2)]
     assert is_copy(*pages)
+
+
+@pytest.mark.parametrize(
+    ("html", "main", "is_list"),
+    [
+        ("<div><p>May<p>Ada<p>Bob</div><div><h1>Finds</h1>{intro}<ul>{links}</ul></div>", "", True),
+        ("{intro}<p>May<ul>{links}</ul>", "", False),  # perhaps a menu
+        ("<div><h1>Finds</h1>{intro}<ul>{links}</ul></div>", "A paragraph that a script unfolds. " * 20, False),
+    ],
+)
+def test_a_list_needs_a_headline_and_more_links_than_text(html: str, main: str, is_list: bool) -> None:
+    blocks, sections = find_sections(parse("<body>" + html.format(intro=INTRO, links=links_of(names(1, 20), "<li>{}"))))
+    assert (names(1, 20)[9] in read_blocks(Page(""), blocks, main, sections).page.text) is is_list
 
 
 @pytest.mark.parametrize(
@@ -208,10 +222,18 @@ def test_lines_of_links_may_be_the_article(count: int, size: int, line: str, aro
 
 def test_all_of_a_plain_article_is_main_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "trafilatura_text", lambda root, *, is_article: "other")
-    more = "<h3>Notes</h3><div>Anna<br>May</div><p><a href=/>The list of all boats</a><pre>a = 1</pre>"
-    lines = ["Notes", "Anna", "May", "The list of all boats", "a = 1"]
+    long = "A link of this many letters is a sentence of the article, not a menu"
+    more = f"<h3>Notes</h3><div>Anna<br>May</div><p><a href=/>All boats</a><p><a href=/>{long}</a><pre>a = 1</pre>"
+    lines = ["Notes", "Anna", "May", long, "a = 1"]
     assert read(f"<ul>{TEASERS}</ul><div class=post>{STORY}{more}</div>").split("\n")[8:] == lines
-    for part in ("<ul><li>Ada</ul>", "<div class=note>Ada</div>", "<div id=note>Ada</div>", "<p hidden>Ada"):
+    for part in (
+        "<ul><li>Ada</ul>",
+        "<p class=author>Ada",
+        "<div id=note>Ada</div>",
+        "<p aria-hidden=true>Ada",
+        "<p role=note>Ada",
+        "<p hidden>Ada",
+    ):
         assert read(f"<div>{STORY}{part}</div>") == "other", part
 
 

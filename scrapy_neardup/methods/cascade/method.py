@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Set
-from functools import lru_cache
 from typing import ClassVar
 
 from scrapy_neardup.methods.base import IsCommon, Method, Parameters, nothing_is_common
@@ -12,14 +11,7 @@ from scrapy_neardup.methods.cascade.features import MEANINGS
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.methods.cascade.reading import CORE_WORDS, TitleWords, Views, read
 from scrapy_neardup.methods.cascade.rules import Bound, PairJudge, score, weights
-from scrapy_neardup.methods.cascade.sketch import (
-    Article,
-    Lines,
-    Numbers,
-    Sketch,
-    pack_sketch,
-    sketch_form,
-)
+from scrapy_neardup.methods.cascade.sketch import Article, Lines, Numbers, Sketch, pack_sketch, sketch_form
 from scrapy_neardup.model import Comparison, Explanation, Feature, Fingerprint, Kind, Page, SiteCounts
 from scrapy_neardup.text.marking import shared_sentences
 from scrapy_neardup.text.normalize import normalize
@@ -164,9 +156,4 @@ class Cascade(Method):
         return PairJudge(self.parameters, new, self._unpack(new.sketch), self._unpack(old), common)
 
     def _unpack(self, packed: bytes) -> Sketch:
-        return _unpack_cached(packed, self._minwise)
-
-
-@lru_cache(maxsize=4)
-def _unpack_cached(packed: bytes, minwise: int) -> Sketch:
-    return Sketch.unpack(packed, minwise)
+        return Sketch.unpack(packed, self._minwise)

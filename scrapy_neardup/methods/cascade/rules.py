@@ -292,7 +292,7 @@ def _give_other_numbers(pair: PairJudge) -> Decision | None:
     if not features.form or features.same_title or not (new.words and earlier.words):
         return None
     differ = features.title_numbers and new.numbers != earlier.numbers
-    if not differ and (new.lines is not None or not new.numbers.contradicts(earlier.numbers)):
+    if not differ and (new.lines or earlier.lines or not new.numbers.contradicts(earlier.numbers)):
         return None
     return Decision(False, "The titles differ, and each page has other numbers. They are two notices.")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import NamedTuple
 
 from scrapy_neardup.methods.cascade.parameters import FIXED, CascadeParameters
@@ -193,6 +194,7 @@ class Sketch:
         return not (self.ends.isdisjoint(other.order[:_OPENING]) and other.ends.isdisjoint(self.order[:_OPENING]))
 
     @classmethod
+    @lru_cache(maxsize=4)
     def unpack(cls, packed: bytes, minwise: int) -> Sketch:
         """Read a sketch with ``minwise`` bytes of min-wise sketch."""
         body, title, site, url_number, whole, shingles, sentences, numbers, words = HEAD.unpack_from(packed)
