@@ -8,7 +8,7 @@ the page, if it is credible.
 
 trafilatura finds the main text. It searches the whole tree many times, and its time grows with the number of elements.
 On a page of the web two of three elements are scripts, inline markup, menus, and columns beside the article. Without
-them it takes half the time (``benchmarks/extraction.py``). An article of paragraphs alone is all main text.
+them it takes half the time (``benchmarks/extraction.py``). An article of paragraphs alone is main text, but for short links.
 """
 
 from __future__ import annotations
