@@ -243,7 +243,7 @@ class BatchRun:
         many processes read each input.
 
         A run that was begun before has its own ``pages`` and ``strides``. Raises NearDupError if the folder holds
-        another run, or the previous one has other settings.
+        another run.
         """
         self.folder = folder
         self.inputs = inputs
@@ -254,8 +254,6 @@ class BatchRun:
             "inputs": [str(Path(name).resolve()) for name in inputs],
             "previous": str(previous.folder.resolve()) if previous else "",
         }
-        if previous is not None and previous.options.as_data() != options.as_data():
-            raise NearDupError(f"{previous.folder} was made with other settings. Use these, or judge its inputs again.")
         begun = _read_manifest(folder)
         if begun is None:
             secret = options.secret or (previous.options.secret if previous else None) or Secret.drawn()
@@ -278,6 +276,8 @@ class BatchRun:
         if begun is None:
             raise NearDupError(f"{folder} holds no run of batch. Name the folder of one with --previous.")
         about = begun["about"]
+        if about != {**about, **options.as_data()}:
+            raise NearDupError(f"{folder} was made with other settings or fields. Use them, or judge its inputs again.")
         previous = cls.load(Path(about["previous"]), options) if about["previous"] else None
         run = cls(folder, options, about["inputs"], previous, pages=begun["pages"])
         if not run.is_complete:

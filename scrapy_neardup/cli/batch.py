@@ -10,7 +10,7 @@ from glob import glob
 from pathlib import Path
 
 from scrapy_neardup.cli.command import RECORDS, STORE, command, fields_of, flag, option
-from scrapy_neardup.cli.dedup import Results
+from scrapy_neardup.cli.dedup import Results, advise
 from scrapy_neardup.cli.opening import open_or_make_state
 from scrapy_neardup.cli.output import check_outputs, warn, write
 from scrapy_neardup.errors import NearDupError, SettingsError
@@ -90,6 +90,7 @@ def batch_command(arguments: argparse.Namespace, config: Config) -> int:
         recipe = state_recipe(config.make_method(), config.make_extractor())
         with open_or_make_state(arguments.store, recipe, run.options.secret) as store:
             export_state(run, store, config.keep)
+    advise(results, fields)
     write(f"{results.describe(arguments.kept or arguments.output, config, is_json=arguments.json)}\n")
     return 1 if results.malformed else 0
 

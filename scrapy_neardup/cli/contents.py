@@ -109,12 +109,8 @@ def stats_command(arguments: argparse.Namespace, config: Config) -> int:
             "recipe": store.recipe,
             "decisions": decisions_of(store),
         }
-    hidden = ("backend", "recipe", "decisions")
-    present(
-        arguments,
-        data,
-        format_data({**data, "pages": f"{found.pages:,}", "method": store.recipe.get("method")}, *hidden),
-    )
+    shown = {**data, "pages": f"{found.pages:,}", "method": store.recipe.get("method")}
+    present(arguments, data, format_data(shown, "backend", "recipe", "decisions"))
     return 0
 
 

@@ -121,7 +121,7 @@ def dedup_command(arguments: argparse.Namespace, config: Config) -> int:
         if store.is_persistent:
             detector.seal()  # only now, because without an output its records must be rolled back
             detector.end()
-    _advise(results, fields, 0 if arguments.spreadsheet else out.formulas)
+    advise(results, fields, 0 if arguments.spreadsheet else out.formulas)
     if output == "-":  # standard output has the records
         words = Words(config.lang or "en")
         warn(results.describe(words("closing.standard_output"), config, is_json=arguments.json))
@@ -197,16 +197,15 @@ def leave_out_superseded(passed: Iterable[PassedRecord]) -> Iterator[PassedRecor
                 yield waiting
 
 
-def _advise(results: Results, fields: Mapping[str, str], formulas: int) -> None:
+def advise(results: Results, fields: Mapping[str, str], formulas: int = 0) -> None:
     """Warn if no record has a text, probably under another name, and if a spreadsheet would run cells."""
     if 0 < results.records == results.reasons["no_content"]:
-        warn(
-            f"dedup: no record has the field {fields['text']!r} or {fields['html']!r}, so none is judged. The first "
-            f"record has: {one_line(', '.join(results.first)) or 'nothing'}. Name its field with --text or --html."
-        )
+        first = f" The first record has: {one_line(', '.join(results.first))}." if results.first else ""
+        missing = f"{fields['text']!r} or {fields['html']!r}"
+        warn(f"No record has the field {missing}, so none is judged.{first} Name its field with --text or --html.")
     if formulas:
         warn(
-            f"dedup: a spreadsheet would run {format_count(formulas, 'cell')} that begin with =, + - or @ as "
+            f"A spreadsheet would run {format_count(formulas, 'cell')} that begin with =, + - or @ as "
             "formulas. Before you open the table in one, write it with --spreadsheet."
         )
 

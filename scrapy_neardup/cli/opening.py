@@ -32,27 +32,22 @@ from scrapy_neardup.state.urls import STORES, parse_url, states_near
 
 
 def config_of(arguments: argparse.Namespace, settings: BaseSettings) -> Config:
-    """Return the settings of the project, or of the spider that ``--spider`` names."""
-    spider: str | None = getattr(arguments, "spider", None)
-    return Config.from_settings(settings_of(settings, spider) if spider else settings)
-
-
-def settings_of(settings: BaseSettings, spider_name: str) -> BaseSettings:
-    """Return the project's settings as the spider has them, with its state as NEARDUP_STORE.
+    """Return the settings of the project, or of the spider that ``--spider`` names, with its state as NEARDUP_STORE.
 
     Raises SettingsError if there is no such spider, or if its class does not say which state is its own.
     """
+    name: str | None = getattr(arguments, "spider", None)
+    if not name:
+        return Config.from_settings(settings)
     loader = get_spider_loader(settings)
-    if spider_name not in loader.list():
+    if name not in loader.list():
         spiders = ", ".join(map(to_line, sorted(loader.list())))
         here = f"the spiders here are {spiders}" if spiders else "there is no spider here"
-        raise SettingsError(
-            f"--spider is {spider_name!r}, but {here}. Name one of them, or the state with --store URL."
-        )
-    own, spider = settings.copy(), loader.load(spider_name)
+        raise SettingsError(f"--spider is {name!r}, but {here}. Name one of them, or the state with --store URL.")
+    own, spider = settings.copy(), loader.load(name)
     spider.update_settings(own)
     own.set(SETTING, state_url(Config.from_settings(own), spider), "cmdline")
-    return own
+    return Config.from_settings(own)
 
 
 # Which state.
@@ -147,10 +142,7 @@ def describe_use(url: str) -> str:
 
 @contextmanager
 def open_or_make_state(
-    url: str,
-    recipe: Mapping[str, Any] | None,
-    secret: Secret | None,
-    named_by: str = STORE,
+    url: str, recipe: Mapping[str, Any] | None, secret: Secret | None, named_by: str = STORE
 ) -> Iterator[PageStore]:
     """Open the state at a URL, and close it at the end. Without a recipe it must exist.
 
@@ -219,14 +211,12 @@ def _describe_snapshot(store: PageStore) -> str:
     """Return when the snapshot was taken and how many pages are unsealed; nothing if nobody changes the state."""
     unsealed = store.pending()
     crawls = ", ".join(map(to_line, unsealed.crawls))
-    if not store.is_held and not unsealed.pages:
-        return ""
-    lost = f"Crawl {crawls or 'unknown'} was killed or its feed was not stored: the next crawl rolls them back."
-    user, future = "nobody", lost
-    if store.is_held:
-        user, future = crawls or "another process", "They become permanent when their feeds are stored."
+    user, future = crawls or "another process", "They become permanent when their feeds are stored."
+    if not store.is_held:
+        user = "nobody"
+        future = f"Crawl {crawls or 'unknown'} was killed or its feed was not stored: the next crawl rolls them back."
     pages = f" Unsealed pages: {unsealed.pages:,}. {future}" if unsealed.pages else ""
-    return f"As of {utc_time(store.as_of)}, {user} is using it.{pages}"
+    return f"As of {utc_time(store.as_of)}, {user} is using it.{pages}" if store.is_held or pages else ""
 
 
 def _named_by(url: str | None) -> str:

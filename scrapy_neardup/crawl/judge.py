@@ -95,7 +95,7 @@ class Judge:
         if names.part(fields):
             return await self._judge_once(visit, url, partial(row_page, fields, url))
         if visit.has_several and not names.url(fields):
-            url = row_name(fields, served.url, self._detector.is_enough)
+            url = row_name(fields, served.url, self._detector.policy.why_unjudged)
             return await self._judge(url, partial(row_page, fields, url))
         return await self._judge_once(visit, url, prepare)
 

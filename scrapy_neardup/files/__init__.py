@@ -17,12 +17,7 @@ from typing import BinaryIO
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import entry
 from scrapy_neardup.files.archives import read_warc
-from scrapy_neardup.files.compression import (
-    FAILURES,
-    PACKINGS,
-    open_packed,
-    strip_packing,
-)
+from scrapy_neardup.files.compression import FAILURES, PACKINGS, open_packed, strip_packing
 from scrapy_neardup.files.entry import BOM, LARGEST, Entry, InputRecord, Malformed, Skipped, decode_utf8, file_errors
 from scrapy_neardup.files.feeds import read_json, read_jsonl
 from scrapy_neardup.files.tables import read_csv, read_parquet
@@ -35,17 +30,12 @@ HTML = (".html", ".htm", ".xhtml", ".shtml")
 TEXT = (".txt",)
 
 
-def read_html(file: BinaryIO, source: str) -> Iterator[InputRecord]:
-    """Yield the one page of a file; its field ``path`` names the file."""
-    yield _read_page(file, source, 1, format_path(source), HTML)
-
-
-def read_text(file: BinaryIO, source: str) -> Iterator[InputRecord]:
-    """Yield the one UTF-8 text of a file."""
-    yield _read_page(file, source, 1, format_path(source), TEXT)
+def _reader_of(kind: tuple[str, ...]) -> Callable[[BinaryIO, str], Iterator[InputRecord]]:
+    return lambda file, source: iter([_read_page(file, source, 1, format_path(source), kind)])
 
 
 def _read_page(file: BinaryIO, source: str, number: int, path: str, kind: tuple[str, ...]) -> InputRecord:
+    """Return the one page of a file, HTML or a text in UTF-8; its field ``path`` names the file."""
     raw = file.read(entry.LARGEST + 1)
     if not raw:
         return Malformed(source, number, "", "an empty file")
@@ -77,8 +67,8 @@ FORMATS: dict[str, Format] = {
         "CSV, also with semicolons or tabs: each row is a record. The first row holds the names of the fields.",
     ),
     "parquet": Format(read_parquet, (".parquet",), "Parquet: each row is a record."),
-    "html": Format(read_html, HTML, "HTML: each file is a page."),
-    "text": Format(read_text, TEXT, "Plain text in UTF-8: each file is a page."),
+    "html": Format(_reader_of(HTML), HTML, "HTML: each file is a page."),
+    "text": Format(_reader_of(TEXT), TEXT, "Plain text in UTF-8: each file is a page."),
     "warc": Format(read_warc, (".warc",), "Web archives: each HTML response with status 200 is a page."),
 }
 

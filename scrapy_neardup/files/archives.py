@@ -109,9 +109,8 @@ def read_warc(file: BinaryIO, source: str) -> Iterator[InputRecord]:
 
 def _records(archive: Any, source: str) -> Iterator[InputRecord]:
     for number, record in enumerate(archive, 1):
-        if not (
-            record.rec_headers.get_header("Content-Length") or ""
-        ).isdigit():  # the library would read nothing, or all the rest
+        length = record.rec_headers.get_header("Content-Length") or ""
+        if not length.isdigit():  # the library would read nothing, or all the rest
             raise ValueError("the next record has no Content-Length")
         found = _read_record(record, source, number)
         archive.read_to_end()

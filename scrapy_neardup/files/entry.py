@@ -101,7 +101,7 @@ def file_errors(name: str) -> Iterator[None]:
 def guard_records(items: Iterable[T], source: str, unit: str) -> Iterator[T]:
     """Iterate over the records that a library reads from a file; broken files raise nearly any exception.
 
-    Raises a NearDupError that names the last good record.
+    Raises a NearDupError that names the last good record: 'feed.warc cannot be read after record 17: …'.
     """
     number = 0
     try:
@@ -110,19 +110,11 @@ def guard_records(items: Iterable[T], source: str, unit: str) -> Iterator[T]:
     except NearDupError:
         raise
     except Exception as error:
-        raise broken_file(source, unit, number, error) from error
-
-
-def broken_file(source: str, unit: str, last: int, why: object) -> NearDupError:
-    """Return the error for a file that cannot be read after unit ``last``.
-
-    Example: 'feed.json cannot be read after item 17: Expecting value. Repair the file there, or cut off the rest.'
-    """
-    reason = " ".join(str(why).split()) or type(why).__name__
-    where = f"after {unit} {last}" if last else "from its start"
-    return NearDupError(
-        f"{source} cannot be read {where}: {reason.rstrip('.;')}. Repair the file there, or cut off the rest."
-    )
+        reason = " ".join(str(error).split()) or type(error).__name__
+        where = f"after {unit} {number}" if number else "from its start"
+        raise NearDupError(
+            f"{source} cannot be read {where}: {reason.rstrip('.;')}. Repair the file there, or cut off the rest."
+        ) from error
 
 
 def import_library(module: str, extra: str, what: str) -> Any:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from scrapy_neardup.errors import NearDupError
@@ -17,14 +16,7 @@ _LINES = (
     "Another list: jq -c '.[]' FILE > FILE.jsonl"
 )
 #: Names of JSON values that are no objects.
-_KINDS = {
-    list: "a list",
-    str: "a string",
-    int: "a number",
-    float: "a number",
-    bool: "true or false",
-    type(None): "null",
-}
+_KINDS = {list: "a list", str: "a string", int: "a number", float: "a number", bool: "true or false"}
 
 
 def _make_entry(raw: bytes, source: str, number: int, unit: str, line: bytes = b"") -> InputRecord:
@@ -45,14 +37,11 @@ def _make_entry(raw: bytes, source: str, number: int, unit: str, line: bytes = b
 
 
 def _describe(value: Any) -> str:
-    return f"not an object but {_KINDS[type(value)]}"
+    return f"not an object but {_KINDS.get(type(value), 'null')}"
 
 
-def _read_lines(file: BinaryIO, number: int = 0) -> Iterator[tuple[int, bytes, str]]:
-    """Yield the number of each line, the line, and why it is too long; then only its beginning is in memory.
-
-    ``number``: lines that were read before.
-    """
+def _read_lines(file: BinaryIO, number: int) -> Iterator[tuple[int, bytes, str]]:
+    """Yield the number of each line, the line, and why it is too long; then only its beginning is in memory."""
     while line := file.readline(entry.LARGEST):
         number += 1
         why = ""
@@ -66,20 +55,14 @@ def _read_lines(file: BinaryIO, number: int = 0) -> Iterator[tuple[int, bytes, s
 
 
 def read_jsonl(
-    file: BinaryIO, source: str, is_wanted: Callable[[int], bool] = lambda record: True
+    file: BinaryIO, source: str, is_wanted: Callable[[int], bool] = lambda record: True, before: int = 0
 ) -> Iterator[InputRecord]:
     """Yield every line, malformed ones too. Blank lines are skipped but counted.
 
-    ``is_wanted``: see ``read_input``.
+    ``is_wanted``: see ``read_input``. ``before``: lines that were read before.
     """
-    return _parse_lines(_read_lines(file), source, is_wanted)
-
-
-def _parse_lines(
-    lines: Iterable[tuple[int, bytes, str]], source: str, is_wanted: Callable[[int], bool] = lambda record: True
-) -> Iterator[InputRecord]:
     record = 0
-    for number, line, why in lines:
+    for number, line, why in _read_lines(file, before):
         if not why and (not line or line.isspace()):
             continue
         if not is_wanted(record):
@@ -102,19 +85,21 @@ def read_json(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     while first and not first.strip():
         number, first = number + 1, file.readline(most)
     text = first.strip()
-    if text.startswith(b"{") and isinstance(_make_entry(text, source, number, "line"), Entry):
-        yield from _parse_lines(chain([(number, first, "")], _read_lines(file, number)), source)
+    line = first.rstrip(b"\r\n")
+    if text.startswith(b"{") and isinstance(found := _make_entry(text, source, number, "line", line), Entry):
+        yield found
+        yield from read_jsonl(file, source, before=number)
         return
     raw = first + file.read(most)
     if len(raw) > most:
         raise NearDupError(f"{source} is a list of more than {most:,} bytes. {_LINES}")
     try:
-        found = json.loads(decode_utf8(raw)) if raw.strip() else []
+        values = json.loads(decode_utf8(raw)) if raw.strip() else []
     except (ValueError, RecursionError) as error:
         raise NearDupError(
             f"{source} is no JSON in UTF-8 ({error}). Repair it, or name its format with --format. {_LINES}"
         ) from None
-    for number, value in enumerate(found if isinstance(found, list) else [found], 1):
+    for number, value in enumerate(values if isinstance(values, list) else [values], 1):
         if isinstance(value, dict):
             yield Entry(source, number, "item", value)
         else:

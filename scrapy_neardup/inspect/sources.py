@@ -110,9 +110,7 @@ def find_side(url: str, store: PageStore) -> Side:
             "again since. Name a file with its text, or crawl it again."
         )
     original = store.record(record.original)
-    which = (
-        f" of {original.url}, similarity {record.similarity:.2f}" if original else " of a page no longer in the state"
-    )
+    which = f" of {original.url}, similarity {record.similarity:.2f}" if original else " of a page that was forgotten"
     raise NearDupError(
         f"The state has no text of {url}. It knows only that it is a copy{which}; for the recorded verdict run: "
         f"scrapy neardup explain {shell_word(url)}. To compare it, name a file with its text, or set NEARDUP_KEEP = "

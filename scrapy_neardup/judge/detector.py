@@ -143,13 +143,9 @@ class Detector(CrawlContext):
 
     # Fingerprints.
 
-    def is_enough(self, text: str) -> bool:
-        """Whether a text can be judged."""
-        return not self.policy.why_unjudged(text)
-
     def fingerprint(self, page: Page) -> Fingerprint | None:
         """The fingerprint of a page; None if it is compared with no other page."""
-        if page.row or page.unread or not self.is_enough(page.text):
+        if page.row or page.unread or self.policy.why_unjudged(page.text):
             return None
         begun = perf_counter()
         try:

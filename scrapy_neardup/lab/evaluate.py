@@ -137,9 +137,10 @@ def evaluate(method: Method, documents: list[Page], labels: list[Label], progres
                 dropped.add(page.url)
         size = store.size()
     sorts = sorted({one.sort for one in labels} - {""})
+    usual = asdict(type(method.parameters)())
     return Score(
         method=method.name,
-        parameters=find_overrides(method),
+        parameters={name: value for name, value in asdict(method.parameters).items() if value != usual[name]},
         documents=pages,
         agreement=compare_labels(labels, dropped),
         by_label={sort: compare_labels([one for one in labels if one.sort == sort], dropped) for sort in sorts},
@@ -147,9 +148,3 @@ def evaluate(method: Method, documents: list[Page], labels: list[Label], progres
         ms_per_page=round(1e3 * seconds / max(1, pages), 3),
         bytes_per_page=round(size / max(1, pages), 1),
     )
-
-
-def find_overrides(method: Method) -> dict[str, Any]:
-    """Return the parameters of a method that differ from its defaults."""
-    usual = asdict(type(method.parameters)())
-    return {name: value for name, value in asdict(method.parameters).items() if value != usual[name]}

@@ -140,14 +140,14 @@ def row_page(item: Item, url: str) -> Page:
     return Page(url, text=row_text(item), html=hash_item(item), row=True)
 
 
-def row_name(item: Item, listing: str, is_enough: Callable[[str], bool]) -> str:
-    """Return the name of a row without URL: the hash of its fields, under its listing unless its text ``is_enough``.
+def row_name(item: Item, listing: str, why_unjudged: Callable[[str], str]) -> str:
+    """Return the name of a row without URL: the hash of its fields, under its listing if its text cannot be judged.
 
-    >>> row_name({"rank": "1"}, "https://a.example/top", lambda text: False)
+    >>> row_name({"rank": "1"}, "https://a.example/top", lambda text: "too_short")
     'https://a.example/top#29278eaeb4e1a396'
     """
     hashed = f"{hash_item(item):016x}"
-    return f"{TEXT_PREFIX}{hashed}" if is_enough(row_text(item)) else f"{listing}#{hashed}"
+    return f"{listing}#{hashed}" if why_unjudged(row_text(item)) else f"{TEXT_PREFIX}{hashed}"
 
 
 def row_text(item: Item) -> str:

@@ -84,8 +84,8 @@ def gather(store: PageStore, *, rows: int = 2000, watch: Watch = unwatched) -> R
 def count_reasons(crawls: Sequence[Crawl]) -> dict[str, int]:
     """Count unjudged pages by reason, the most frequent first, without rows of listings.
 
-    >>> count_reasons([Crawl(1, "a", 2, {"unjudged/no_text": 1}), Crawl(3, "a", 4, {"unjudged/no_text": 2})])
-    {'no_text': 3}
+    >>> count_reasons([Crawl(1, "a", 2, {"unjudged/no_text": 1, "unjudged/listing": 4}), Crawl(3, "a", 4, {})])
+    {'no_text': 1}
     """
     counted: Counter[str] = Counter()
     for crawl in crawls:

@@ -58,9 +58,6 @@ def catalogue(language: str) -> Mapping[str, str]:
     return MappingProxyType({**reasons, **json.loads(packed)})
 
 
-ENGLISH = Words("en")
-
-
 def format_short(value: int, language: str = "en") -> str:
     """Format a large number in few characters; Chinese counts in ten thousands.
 

@@ -28,14 +28,12 @@ def test_all_files_are_written(invoke: Invoke, tmp_path: Path, monkeypatch: pyte
     done = invoke("batch", "part*.jsonl", "-o", "verdicts.parquet", "--kept", "kept.jsonl", "--json")
     assert json.loads(done.out)["verdicts"]["duplicate"] == 3
     rows = pq.read_table(tmp_path / "verdicts.parquet").to_pylist()
-    assert [(row["input"], row["record"], row["url"]) for row in rows[2:4]] == [
-        ("part0.jsonl", 2, "2-0"),
-        ("part3.jsonl", 0, "0-1"),
-    ]
+    assert [[*row.values()][:3] for row in rows[2:4]] == [["part0.jsonl", 2, "2-0"], ["part3.jsonl", 0, "0-1"]]
     assert [row["original"] for row in rows] == [None, None, None, "0-0", "1-0", "2-0"]
     assert rows[0]["similar_id"] == rows[3]["similar_id"]
     kept = [json.loads(line) for line in (tmp_path / "kept.jsonl").read_text().splitlines()]
     assert kept == RECORDS[:3]
+    assert "--text" in invoke("batch", "part0.jsonl", "-o", "none.parquet", "--text", "body").err
 
 
 @pytest.mark.parametrize(

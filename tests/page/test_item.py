@@ -95,7 +95,7 @@ def test_the_text_of_a_row_has_its_strings_without_urls(item: dict[str, Any], te
 @pytest.mark.parametrize(("enough", "distinct", "prefix"), [(True, 2, "text:"), (False, 3, f"{LISTING}#")])
 def test_a_row_with_enough_text_has_one_name_on_all_pages(enough: bool, distinct: int, prefix: str) -> None:
     rows = ((ROW, LISTING), (ROW, "https://a.example/sport"), ({**ROW, "rank": 4}, LISTING))
-    names = [row_name(item, listing, lambda text: enough) for item, listing in rows]
+    names = [row_name(item, listing, lambda text: "" if enough else "too_short") for item, listing in rows]
     assert (names[0] == names[1], len(set(names))) == (enough, distinct)
     assert names[0].startswith(prefix)
 
