@@ -258,7 +258,9 @@ class BatchRun:
         if begun is None:
             secret = options.secret or (previous.options.secret if previous else None) or Secret.drawn()
             begun = {"about": about, "secret": secret.value.hex(), "pages": pages, "strides": strides}
-            _write_manifest(folder, begun)
+            folder.mkdir(parents=True, exist_ok=True)
+            with replace_file(folder / _MANIFEST) as draft, open(draft, "w", opener=open_private) as file:
+                json.dump(begun, file)
         elif begun["about"] != about:
             raise NearDupError(f"{folder} holds a run of other inputs or settings. Name another folder with --run.")
         self.options: BatchOptions = replace(options, secret=Secret(bytes.fromhex(begun["secret"])))
@@ -350,9 +352,3 @@ def _read_manifest(folder: Path) -> dict[str, Any] | None:
     except (OSError, ValueError) as error:
         raise NearDupError(f"{folder / _MANIFEST} cannot be read: {error}. Name another folder with --run.") from None
     return found
-
-
-def _write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    with replace_file(folder / _MANIFEST) as draft, open(draft, "w", encoding="utf-8", opener=open_private) as file:
-        json.dump(manifest, file)
