@@ -82,7 +82,7 @@ def _import_path(name: str, value: Any) -> str:
 def _choice(*choices: str) -> Reader:
     def read(name: str, value: Any) -> str:
         if value not in choices:
-            raise _refusal(name, value, f"one of: {', '.join(choices)}")
+            raise _refusal(name, value, f"one of: {', '.join(filter(None, choices))}")
         return str(value)
 
     return read

@@ -138,7 +138,7 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
     "NEARDUP_WAIT": [(-0.1, "from 0 to 3600"), ("nan", "from 0 to 3600")],
     "NEARDUP_PROFILE": [("forum", "one of: article, catalogue")],
     "NEARDUP_ON_STORE_ERROR": [("ignore", "one of: close, pass")],
-    "NEARDUP_LANG": [("fr", "one of: ")],
+    "NEARDUP_LANG": [("fr", "one of: en, zh")],
 }
 
 

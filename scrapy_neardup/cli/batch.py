@@ -82,7 +82,7 @@ def batch_command(arguments: argparse.Namespace, config: Config) -> int:
     with results:
         for malformed in malformed_records(run):
             results.reject(malformed)
-    results.written = results.records
+    results.written = results.verdicts.total()
     if arguments.kept:
         with open_output(arguments.kept, kept_format, config.tag_field) as out:
             results.written = write_kept(run, out, config.passes)

@@ -102,13 +102,13 @@ def dedup_command(arguments: argparse.Namespace, config: Config) -> int:
             results,  # closed before the output is
         ):
             batch = Batch(detector, judge, stack.enter_context(source), arguments.id)
-            records = (record for name in arguments.input for record in read_input(name, arguments.format))
-            read: Iterable[tuple[InputRecord, Answer | None]]
-            read = ((record, None) for record in progress(records, what="records"))
+            found = (record for name in arguments.input for record in read_input(name, arguments.format))
+            records = progress(found, what="records")
+            read: Iterable[tuple[InputRecord, Answer | None]] = ((record, None) for record in records)
             if page_pool := config.make_page_pool():
                 stack.enter_context(closing(page_pool))
                 few = _FEW if config.workers == AUTO else 0
-                read = read_ahead(progress(records, what="records"), batch.coming, page_pool, first_pages=few)
+                read = read_ahead(records, batch.coming, page_pool, first_pages=few)
             passed = _judge(read, batch, detector, results)
             if not policy.prefers_first and not arguments.tag:
                 passed = leave_out_superseded(passed)
@@ -199,7 +199,7 @@ def leave_out_superseded(passed: Iterable[PassedRecord]) -> Iterator[PassedRecor
 
 def advise(results: Results, fields: Mapping[str, str], formulas: int = 0) -> None:
     """Warn if no record has a text, probably under another name, and if a spreadsheet would run cells."""
-    if 0 < results.records == results.reasons["no_content"]:
+    if 0 < results.verdicts.total() == results.reasons["no_content"]:
         first = f" The first record has: {one_line(', '.join(results.first))}." if results.first else ""
         missing = f"{fields['text']!r} or {fields['html']!r}"
         warn(f"No record has the field {missing}, so none is judged.{first} Name its field with --text or --html.")
@@ -230,11 +230,6 @@ class Results(ExitStack):
         self.rejects = Path(rejects) if rejects else None if output == "-" else Path(f"{output}.rejects.jsonl")
         self._file: IO[bytes] | None = None
 
-    @property
-    def records(self) -> int:
-        """The number of judged records."""
-        return self.verdicts.total()
-
     def add(self, verdict: Verdict, fields: Iterable[str] = ()) -> None:
         """Count a judged record with these fields."""
         self.first = self.first or tuple(fields)
@@ -262,7 +257,7 @@ class Results(ExitStack):
 
     def _as_data(self) -> dict[str, Any]:
         return {
-            "records": self.records,
+            "records": self.verdicts.total(),
             "verdicts": {outcome.value: self.verdicts[outcome.value] for outcome in Outcome},
             "kinds": dict(self.kinds),
             "unjudged": dict(self.reasons),
@@ -276,7 +271,7 @@ class Results(ExitStack):
         words = Words(language)
         outcomes = (one.value for one in Outcome if one.value not in RARE_VERDICTS or self.verdicts[one.value])
         verdicts = words("comma").join(words(f"verdict.{one}", self.verdicts[one]) for one in outcomes)
-        yield words("closing.dedup", self.records, verdicts=verdicts, written=f"{self.written:,}", place=place)
+        yield words("closing.dedup", self.verdicts.total(), verdicts=verdicts, written=f"{self.written:,}", place=place)
         for what, counts in (("kinds", self.kinds), ("unjudged", self.reasons), ("skipped", self.skipped)):
             if counts:
                 named = words("closing.named", what=words(f"closing.{what}"))

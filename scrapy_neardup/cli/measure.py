@@ -61,9 +61,8 @@ def evaluate_command(arguments: argparse.Namespace, config: Config) -> int:
     pairs = arguments.pairs or find_file(folder, "gold.jsonl") or folder / "gold.jsonl"
     name = path.resolve().name
     documents = list(_read_documents(config, path, arguments.id))
-    labels = read_labels(
-        pairs, {page.url: place for place, page in enumerate(documents)}, {name, folder.resolve().name}
-    )
+    places = {page.url: place for place, page in enumerate(documents)}
+    labels = read_labels(pairs, places, {name, folder.resolve().name})
     if not labels:
         raise SettingsError(f'No label is about {name}. Check "corpus" in the lines of the file.')
     return _report(name, documents, labels, specs, arguments)

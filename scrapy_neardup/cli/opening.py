@@ -228,14 +228,11 @@ def _named_by(url: str | None) -> str:
 
 def find_pages(store: PageStore, urls: Iterable[str]) -> tuple[list[Record], list[str]]:
     """Return the records of URLs, and the URLs without one. Each of those is a warning."""
-    found, missing = [], []
-    for url in urls:
-        if (record := store.find(url)) is not None:
-            found.append(record)
-        else:
-            missing.append(url)
-            warn(describe_missing(url, store))
-    return found, missing
+    found = {url: store.find(url) for url in urls}
+    missing = [url for url, record in found.items() if record is None]
+    for url in missing:
+        warn(describe_missing(url, store))
+    return [record for record in found.values() if record is not None], missing
 
 
 def describe_missing(url: str, store: PageStore) -> str:

@@ -35,14 +35,12 @@ def read_csv(file: BinaryIO, source: str) -> Iterator[InputRecord]:
         row_lines: list[str] = []
         lines = _note_lines(chain([first], iter(partial(text.readline, entry.LARGEST), "")), row_lines, source)
         rows = csv.reader(lines, delimiter=max(_DELIMITERS, key=first.count))
-        names: list[str] = []
-        width = 0
+        names, width = list[str](), 0
         while True:
             row_lines.clear()
             start = rows.line_num + 1
             try:
-                row = next(rows)
-                why = ""
+                row, why = next(rows), ""
             except StopIteration:
                 return
             except csv.Error as error:

@@ -84,12 +84,7 @@ _END = re.compile(r"</(?:body|html)\s*>", re.IGNORECASE)
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 #: One class for all elements. The default of lxml.html calls a Python function for each element, which is the slowest
 #: part of a walk through the tree, here and in trafilatura.
-_CLASSES = etree.ElementDefaultClassLookup(
-    element=lxml.html.HtmlElement,
-    comment=lxml.html.HtmlComment,
-    pi=lxml.html.HtmlProcessingInstruction,
-    entity=lxml.html.HtmlEntity,
-)
+_CLASSES = etree.ElementDefaultClassLookup(element=lxml.html.HtmlElement)  # there are no comments
 
 
 def parse_page(html: str) -> lxml.html.HtmlElement | None:

@@ -8,7 +8,7 @@ the page, if it is credible.
 
 trafilatura finds the main text. It searches the whole tree many times, and its time grows with the number of elements.
 On a page of the web two of three elements are scripts, inline markup, menus, and columns beside the article. Without
-them it takes half the time (``benchmarks/extraction.py``). An article of paragraphs alone is all main text.
+them it takes half the time (``benchmarks/extraction.py``). In an article of paragraphs only short links are left out.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _LEAST_PROSE = 500
 _PHRASE = 25
 #: A link of this many letters is a sentence, not an entry of a menu.
 _SENTENCE = 50
-#: A page with fewer letters of prose is not judged, and links alone may be teasers.
+#: A page with fewer letters of prose is not judged, and its links may be teasers.
 _LEAST_INTRO = 40
 #: An element around another one holds the same prose if the inner one has at least this share of it.
 _SAME_SHARE = 0.9

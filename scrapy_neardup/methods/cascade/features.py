@@ -79,9 +79,7 @@ class Features(NamedTuple):
     same_title: float
     #: Whether the texts are not short and each title has a word that is nowhere in the other page.
     other_name: float
-    #: See ``_numbers``.
     numbers: float
-    #: See ``_form``.
     form: float
     reworded: float
     sentences: float

@@ -84,12 +84,6 @@ class PairJudge:
         return self.same_site and self.new.url_number == self.earlier.url_number > 0
 
     @property
-    def has_new_numbers(self) -> bool:
-        """Whether the new text or title has a number that the earlier one lacks."""
-        in_title = any(word & NUMBER for word in self.new.words - self.earlier.words)
-        return in_title or self.new.numbers.adds_to(self.earlier.numbers)
-
-    @property
     def is_short(self) -> bool:
         """Whether both texts are so short that every sentence counts."""
         return self.features.length < self.parameters.short
@@ -207,8 +201,9 @@ def _have_moved(pair: PairJudge) -> Decision | None:
     An editor changed the title, and with it the words of the URL. A new number in text or title is news. On a
     catalogue the variants of a product may share the number.
     """
-    features, p = pair.features, pair.parameters
-    has_news = pair.has_new_numbers or features.contained < FIXED.contained_retitled
+    features, p, new, earlier = pair.features, pair.parameters, pair.new, pair.earlier
+    has_numbers = any(word & NUMBER for word in new.words - earlier.words) or new.numbers.adds_to(earlier.numbers)
+    has_news = has_numbers or features.contained < FIXED.contained_retitled
     if not pair.has_one_number or pair.is_on_catalogue or features.similarity < p.base or has_news:
         return None
     share = f"{FIXED.contained_retitled:.0%}"
@@ -410,9 +405,7 @@ class Bound:
         ``whole``: see ``features.overlap``. Pages from HTML always may, as lines and headlines are not checked here. So
         may unreadable sketches: the comparison reports them.
         """
-        if one.lines or one.article:
-            return True
-        if len(old) < HEAD.size:
+        if one.lines or one.article or len(old) < HEAD.size:
             return True
         body, title, _, _, all, shingles, sentences, numbers, words = HEAD.unpack_from(old)
         if body == one.body or title == one.title > 0:
