@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cache
 from operator import itemgetter
 from typing import Any
 
@@ -20,14 +20,7 @@ import pyarrow as pa
 from scrapy_neardup.batch.counts import ExactCounts
 from scrapy_neardup.batch.pages import stored_pages
 from scrapy_neardup.batch.part_pages import PartPages
-from scrapy_neardup.batch.rows import (
-    Topic,
-    answers_on,
-    is_among,
-    make_rows,
-    make_table,
-    sorted_set,
-)
+from scrapy_neardup.batch.rows import Topic, answers_on, is_among, make_rows, make_table, sorted_set
 from scrapy_neardup.batch.runs import EVERYWHERE, FORM, FORMED, HERE, JUDGED, TAG, ArchivePart, BatchOptions
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.memory import Memory
@@ -233,11 +226,7 @@ class PartStore(PageStore):
 
 
 def judge_part(
-    options: BatchOptions,
-    part: ArchivePart,
-    pages: PartPages,
-    answers: pa.Table,
-    records: Iterable[tuple[int, bytes]],
+    options: BatchOptions, part: ArchivePart, pages: PartPages, answers: pa.Table, records: Iterable[tuple[int, bytes]]
 ) -> tuple[Iterator[pa.Table], pa.Table]:
     """Judge the pages of a part, and return its ROWS of each topic, and JUDGED.
 
@@ -291,11 +280,7 @@ class _LateTitle:
     """``Fingerprint.title``, made at its first use: many decisions do without."""
 
     def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
-
-    @cached_property
-    def _title(self) -> Any:
-        return self._make()
+        self._make = cache(make)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._title, name)
+        return getattr(self._make(), name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, zip_longest
@@ -44,7 +44,8 @@ from scrapy_neardup.state.record import Keep, Record, evidence
 VERDICTS = pa.schema([("input", pa.string()), ("record", pa.uint32()), ("url", pa.string()), *TAG])
 #: The tag of a page like no other, but for its reader and its id.
 _UNIQUE = make_table([["unique"], *[[None]] * 8, [[]]], TAG)
-_NULL = pa.scalar(None, pa.string())
+_NULL, _NONE = pa.scalar(None, pa.string()), VERDICTS.empty_table()
+_COUNTED = "verdict", "kind", "reason"
 
 
 class ArchivedPage(NamedTuple):
@@ -85,14 +86,14 @@ def _verdict(page: Page, row: dict[str, Any]) -> Verdict:
     return Verdict(outcome, page.url, row["rank"], match, row["reason"] or "", kind, row["reader"] or "")
 
 
-def write_verdicts(run: BatchRun, path: Path) -> None:
-    """Write VERDICTS to a parquet file."""
-    names = make_column(run.inputs, pa.string())
+def write_verdicts(run: BatchRun, path: Path) -> Iterable[Counter[str]]:
+    """Write VERDICTS to a parquet file; return the number of each verdict, of each kind and of each reason."""
+    names, counts = make_column(run.inputs, pa.string()), {name: Counter[str]() for name in _COUNTED}
     with replace_file(path) as draft, pq.ParquetWriter(draft, VERDICTS, compression="zstd") as writer:
         for part in run.own_parts:
             judged = part.judged_pages()
             known = numbers(judged["rank"])
-            tags, tables = pa.concat_tables([judged.select(TAG.names), _UNIQUE]).combine_chunks(), list[pa.Table]()
+            tags, tables = pa.concat_tables([judged.select(TAG.names), _UNIQUE]).combine_chunks(), [_NONE]
             for batch in part.batches(("rank", "url", "reader")):
                 ranks, reader = numbers(batch["rank"]), _text(batch["reader"])
                 is_known = is_among(ranks, known)
@@ -104,7 +105,12 @@ def write_verdicts(run: BatchRun, path: Path) -> None:
                 inputs, records = run.places_of(ranks)
                 places = names.take(pa.array(inputs)), pa.array(records.astype(np.uint32)), _text(batch["url"])
                 tables.append(pa.table([*places, *found.columns], VERDICTS))
-            writer.write_table(pa.concat_tables(tables))
+            verdicts = pa.concat_tables(tables)
+            writer.write_table(verdicts)
+            for name, counted in counts.items():
+                found = verdicts[name].drop_null().value_counts()
+                counted.update(dict(zip(*(found.field(at).to_pylist() for at in (0, 1)), strict=True)))
+    return counts.values()
 
 
 def _hex(ranks: Numbers) -> pa.Array:
@@ -119,14 +125,6 @@ def _text(packed: pa.Array) -> pa.Array:
         return packed.cast(pa.string())
     except pa.ArrowInvalid:
         return make_column([*map(decode, packed.to_pylist())], pa.string())
-
-
-def count_verdicts(path: Path) -> Iterator[Counter[str]]:
-    """Return the number of each verdict, of each kind and of each reason in a file of VERDICTS."""
-    table = pq.ParquetFile(path).read(["verdict", "kind", "reason"])
-    for column in table.columns:
-        counted = column.drop_null().value_counts()
-        yield Counter(dict(zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True)))
 
 
 def write_kept(run: BatchRun, out: Writer, passes: Callable[[Verdict], bool]) -> int:

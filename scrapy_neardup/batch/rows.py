@@ -40,13 +40,7 @@ TOPICS = (Topic.KEY, Topic.URL, Topic.COUNT, Topic.BITS, Topic.FORM)
 #: the rank of its original, if it is a copy), a count, or bits. 0 is nothing. Parts are numbered in the order of their
 #: ranks. An answer has the same columns: ``value`` comes from all earlier parts, and ``part`` gets it.
 ROWS = pa.schema(
-    [
-        ("topic", pa.int8()),
-        ("part", pa.int32()),
-        ("hash", pa.uint64()),
-        ("value", pa.int64()),
-        ("original", pa.int64()),
-    ]
+    [("topic", pa.int8()), ("part", pa.int32()), ("hash", pa.uint64()), ("value", pa.int64()), ("original", pa.int64())]
 )
 
 Numbers = npt.NDArray[np.int64]
@@ -113,14 +107,9 @@ def make_rows(topic: Topic, parts: int | Numbers, hashes: Hashes, values: Any = 
     return make_table((np.broadcast_to(one, len(hashes)) for one in (topic, parts, hashes, values, originals)), ROWS)
 
 
-def rows_where(rows: Any, is_wanted: npt.NDArray[np.bool_]) -> Any:
-    """Return these rows of a table or of a batch."""
-    return rows.take(pa.array(np.flatnonzero(is_wanted)))
-
-
 def rows_on(topic: Topic, rows: pa.Table) -> pa.Table:
     """Return the rows of one topic."""
-    return rows_where(rows, numbers(rows["topic"]) == topic)
+    return rows.filter(pa.array(numbers(rows["topic"]) == topic))
 
 
 def answers_on(topic: Topic, answers: pa.Table) -> tuple[Hashes, npt.NDArray[np.uint32]]:
@@ -202,6 +191,6 @@ def _is_first(values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 
 def named_ranks(answers: pa.Table) -> Numbers:
     """Return the ranks of the pages that answers name, and of their originals."""
-    answers = rows_where(answers, numbers(answers["topic"]) <= Topic.URL)
+    answers = answers.filter(pa.array(numbers(answers["topic"]) <= Topic.URL))
     ranks = sorted_set(np.concatenate((numbers(answers["value"]), numbers(answers["original"]))))
     return ranks[ranks > 0]

@@ -106,7 +106,7 @@ class LocalRunner:
         earlier = [*(run.previous.parts if run.previous else ())]
         with closing(self._files()) as files:
             for part in run.group(files):
-                self._judge_part(part, earlier)
+                judge_after(run.options, part, earlier)
                 earlier.append(part)
                 pages += sum(map(len, part.batches(("rank",))))
                 self._inform(f"{pages:,} pages judged")
@@ -143,9 +143,6 @@ class LocalRunner:
                 for task in wait(reading, 0.05, FIRST_EXCEPTION).done:
                     task.result()
 
-    def _judge_part(self, part: ArchivePart, earlier: Sequence[ArchivePart]) -> None:
-        judge_after(self._run.options, part, earlier)
-
 
 def _begin_reader() -> None:
     """Let this reader run where the process that judges, which is alone, leaves a core free; and end with it.
@@ -154,7 +151,7 @@ def _begin_reader() -> None:
     """
     leave_pandas_out()
     if sys.platform != "win32":
-        os.nice(15)  # by 5, that process had three quarters of a core
+        os.nice(10)  # by 5, that process had three quarters of a core; by 15, readers had a thirtieth on a busy machine
     Thread(target=_end_with, args=(parent_process(),), daemon=True).start()
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from scrapy_neardup.atomic import open_private, replace_file
-from scrapy_neardup.batch.rows import ROWS, TOPICS, Numbers, Questions, Topic, is_among, numbers, rows_where, sorted_set
+from scrapy_neardup.batch.rows import ROWS, TOPICS, Numbers, Questions, Topic, is_among, numbers, sorted_set
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods import Method
@@ -208,9 +208,9 @@ class ArchivePart:
         judged = self.judged_pages()
         known = numbers(judged["rank"])
         wrote = judged.select(["rank", "id", "record"])
-        written = {one["rank"]: one for one in rows_where(wrote, is_among(known, ranks)).to_pylist()}
+        written = {one["rank"]: one for one in wrote.filter(pa.array(is_among(known, ranks))).to_pylist()}
         for batch in self.batches(("rank", "url", "keys", "sketch")):
-            for page in rows_where(batch, is_among(numbers(batch["rank"]), ranks)).to_pylist():
+            for page in batch.filter(pa.array(is_among(numbers(batch["rank"]), ranks))).to_pylist():
                 one = written.get(page["rank"])
                 if one is None:
                     yield page["rank"], new_record(**page | {"url": kept_url(decode(page["url"]))}).pack()

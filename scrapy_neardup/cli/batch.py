@@ -58,7 +58,7 @@ def batch_command(arguments: argparse.Namespace, config: Config) -> int:
     """Judge all records, and write the results; return 1 if a record was malformed."""
     import_library("pyarrow", "parquet", "scrapy neardup batch")
     from scrapy_neardup.batch.pages import malformed_records, skipped_records
-    from scrapy_neardup.batch.results import count_verdicts, export_state, write_kept, write_verdicts
+    from scrapy_neardup.batch.results import export_state, write_kept, write_verdicts
     from scrapy_neardup.batch.runners import LocalRunner, SparkRunner
     from scrapy_neardup.batch.runs import BatchOptions, BatchRun
 
@@ -77,8 +77,7 @@ def batch_command(arguments: argparse.Namespace, config: Config) -> int:
     run = BatchRun(folder, options, inputs, previous, pages=pages, strides=-(-readers // len(inputs)))
     runner(run, readers, warn).run()
     results.skipped = skipped_records(run)
-    write_verdicts(run, output)
-    results.verdicts, results.kinds, results.reasons = count_verdicts(output)
+    results.verdicts, results.kinds, results.reasons = write_verdicts(run, output)
     with results:
         for malformed in malformed_records(run):
             results.reject(malformed)

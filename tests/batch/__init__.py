@@ -14,7 +14,7 @@ from scrapy_neardup.batch.counts import ExactCounts
 from scrapy_neardup.batch.pages import read_stretch
 from scrapy_neardup.batch.results import judged_pages
 from scrapy_neardup.batch.runners import LocalRunner
-from scrapy_neardup.batch.runs import ArchivePart, BatchOptions, BatchRun
+from scrapy_neardup.batch.runs import BatchOptions, BatchRun
 from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.records import Batch
@@ -49,11 +49,9 @@ class InlineRunner(LocalRunner):
         for stretch in stretches:
             self._end()
             read_stretch(self._run, stretch)
-        yield from sorted(self._run.folder.glob("pages/[0-9]*.arrow"))
-
-    def _judge_part(self, part: ArchivePart, earlier: Sequence[ArchivePart]) -> None:
-        self._end()
-        super()._judge_part(part, earlier)
+        for file in sorted(self._run.folder.glob("pages/[0-9]*.arrow")):
+            self._end()
+            yield file
 
     def _end(self) -> None:
         self.tasks += 1

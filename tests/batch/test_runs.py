@@ -27,11 +27,12 @@ from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files.writers import open_output
 from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.model import Outcome
+from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.record import Keep
 from tests.batch import OPTIONS, InlineRunner, Killed, judge_in_order, make_run, verdicts_of, write_records
 from tests.batch.test_equality import drawn, one_footer
-from tests.build import article_text
+from tests.build import article_text, story
 from tests.processes import wait_until
 
 RECORDS = drawn(4, 60)
@@ -131,7 +132,7 @@ def test_readers_end_with_a_killed_run(tmp_path: Path) -> None:
     program = "import sys; from tests.batch import LocalRunner, Path, make_run; folder = Path(sys.argv[1])\n"
     program += "LocalRunner(make_run(folder / 'run', [str(folder / 'pages.jsonl')], 60), 2).run()"
     with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)]) as run:
-        wait_until(lambda: [*niceness(run.pid).values()].count(min(os.nice(0) + 15, 19)) == 2)
+        wait_until(lambda: [*niceness(run.pid).values()].count(min(os.nice(0) + 10, 19)) == 2)
         started = [Path(f"/proc/{process}/cmdline") for process in niceness(run.pid)]
         run.kill()
     wait_until(lambda: not any(one.exists() and one.read_bytes() for one in started))
@@ -143,6 +144,17 @@ def niceness(process: int) -> dict[int, int]:
     for child in Path(f"/proc/{process}/task/{process}/children").read_text().split():
         found |= {int(child): os.getpriority(os.PRIO_PROCESS, int(child)), **niceness(int(child))}
     return found
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no process is nice")
+def test_a_reader_that_gives_way_has_more_time_for_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "nice", lambda step: 19)
+    html = "<title>题</title>" + "".join(f"<p><a><b>{sentence}</b></a></p>" for sentence in story(3, 5000))
+    name = write_records(tmp_path / "pages.jsonl", [{"url": "http://a.example/", "html": html}])
+    run = make_run(tmp_path / "run", [name], 10)
+    run.options = replace(OPTIONS, config=Config(max_seconds=0.1))
+    InlineRunner(run).run()
+    assert [one["reason"] for one in verdicts_of(run)] == [None]
 
 
 def test_three_runs_in_a_row_equal_one(tmp_path: Path, name: str) -> None:
@@ -206,6 +218,7 @@ def test_an_input_may_have_no_page_at_all(tmp_path: Path, name: str) -> None:
         run = make_run(tmp_path / f"run{count}", inputs, 60)
         InlineRunner(run).run()
         assert (len(verdicts_of(run)), len([*malformed_records(run)])) == (count, malformed)
+        assert next(iter(write_verdicts(run, tmp_path / "verdicts.parquet"))).total() == count
 
 
 def test_a_crawl_goes_on_with_the_exported_state(tmp_path: Path) -> None:

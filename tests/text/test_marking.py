@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_neardup.text.marking import (
@@ -74,6 +74,7 @@ def test_a_marked_text_is_cut_at_the_limit() -> None:
 SENTENCES = ["甲", "乙", "甲乙", "乙甲", "甲,", "乙,,", ",,,甲", "①丙", "ﬃ", "㍿", "甲乙丙"]
 
 
+@example(["甲乙", "丙-丁"], 3, 0)  # of two letters each, in a longer line
 @given(st.lists(st.sampled_from(SENTENCES), max_size=9, unique=True), st.integers(0, 511), st.integers(0, 3))
 def test_shared_sentences_are_the_longest_and_of_equally_long_ones_the_first(
     lines: list[str], mask: int, at_least: int
