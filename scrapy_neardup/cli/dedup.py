@@ -242,9 +242,7 @@ class Results(ExitStack):
     def reject(self, malformed: Malformed) -> None:
         """Write a malformed record; raises NearDupError if there is no file for it."""
         if self.rejects is None:
-            raise NearDupError(
-                f"{malformed.place}: {malformed.why}. To skip such records, name a file for them with --rejects."
-            )
+            raise NearDupError(f"{malformed.place}: {malformed.why}. To skip such records, name a file with --rejects.")
         if self._file is None:
             self._file = self.enter_context(self.enter_context(replace_file(self.rejects)).open("wb"))
         record = malformed.raw.decode("utf-8", "backslashreplace")

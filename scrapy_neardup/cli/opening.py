@@ -97,9 +97,7 @@ def locate_state(url: str, named_by: str = STORE) -> tuple[type[Engine], str]:
     """Return the kind and the place of a lasting state; raises SettingsError or StoreError for any other URL."""
     kind, location = parse_url(url, named_by)
     if not kind.is_persistent:
-        raise StoreError(
-            f"{url} is a state in memory, which ends with its crawl. Name a lasting state with {named_by}."
-        )
+        raise StoreError(f"{url} is a state in memory, gone after its crawl. Name a lasting state with {named_by}.")
     return kind, location
 
 

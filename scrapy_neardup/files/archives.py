@@ -100,9 +100,8 @@ def read_warc(file: BinaryIO, source: str) -> Iterator[InputRecord]:
 
     ``file`` is uncompressed already. Raises NearDupError where the archive is broken.
     """
-    archive = import_library("warcio.archiveiterator", "files", f"{source}: WARC").WARCIterator(
-        _Stream(file), no_record_parse=True
-    )
+    library = import_library("warcio.archiveiterator", "files", f"{source}: WARC")
+    archive = library.WARCIterator(_Stream(file), no_record_parse=True)
     archive.INC_RECORD = ""  # the library would write it to standard error; here it is an error
     yield from guard_records(_records(archive, source), source, "record")
 

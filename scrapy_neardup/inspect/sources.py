@@ -87,18 +87,14 @@ def _read_document(path: str, id: str | None, config: Config) -> Page:
     if first is None:
         why = ", ".join(reader.left_out) or "it is empty"
         raise NearDupError(f"{path} has no readable page ({why}). Name another file.")
-    raise NearDupError(
-        f"{path} has no document with the id {id!r}. Name one that exists, for example {path}#{first.url}."
-    )
+    raise NearDupError(f"{path} has no document with the id {id!r}. Name one that exists, such as {path}#{first.url}.")
 
 
 def find_side(url: str, store: PageStore) -> Side:
     """Return the page of a URL in the state; raises NearDupError if the state has nothing to compare it by."""
     record = store.find(url)
     if record is None:
-        raise NearDupError(
-            f"The state at {store.location} has no page {url}. Write the URL as crawled, or name a file."
-        )
+        raise NearDupError(f"The state at {store.location} has no page {url}. Write it as crawled, or name a file.")
     kept = store.evidence(record.id)
     page = Page(record.url, kept.title, text=kept.text, site=site_of(record.url)) if kept and kept.text else None
     is_comparable = bool(record.sketch) and not record.is_light

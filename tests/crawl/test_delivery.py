@@ -74,33 +74,22 @@ KEPT = ("commit", True)
 
 
 @pytest.mark.parametrize(
-    ("events", "expected"),
+    ("all_events", "expected"),
     [
-        ("es", [KEPT]),
-        ("ed", ["release"]),
-        ("ef", ["release"]),
-        ("ees", []),
-        ("eesd", [KEPT]),
-        ("eeds", [KEPT]),
-        ("eess", [KEPT]),
-        ("eedd", ["release"]),
-        ("eesf", ["release"]),
-        ("eefs", ["release"]),
-        ("eses", [KEPT]),
-        ("esed", [KEPT]),
-        ("esef", [KEPT, "roll_back"]),
-        ("esefes", [KEPT, "roll_back"]),
-        ("edes", ["release"]),
-        ("eedes", []),
+        ("ees eedes", []),
+        ("es eesd eeds eess eses esed", [KEPT]),
+        ("ed ef eedd eesf eefs edes", ["release"]),
+        ("esef esefes", [KEPT, "roll_back"]),
     ],
 )
 def test_a_page_counts_once_no_item_is_in_the_pipelines_if_one_came_through_and_none_failed(
-    events: str, expected: list[Any]
+    all_events: str, expected: list[Any]
 ) -> None:
-    desk = Desk()
-    desk.play(events)
-    assert desk.entries == expected
-    assert desk.notes.stats.get_value("neardup/rolled_back", 0) == sum(step is not KEPT for step in expected)
+    for events in all_events.split():
+        desk = Desk()
+        desk.play(events)
+        assert desk.entries == expected, events
+        assert desk.notes.stats.get_value("neardup/rolled_back", 0) == sum(step is not KEPT for step in expected)
 
 
 @pytest.mark.parametrize("fails", [False, True])
