@@ -1,6 +1,8 @@
 """Judge the pages of a part, as a small crawl judges its pages.
 
-Its state begins with answers of earlier parts. It notes all questions, and everything that pages write.
+A part holds consecutive pages of an archive: see the package. Its state begins with answers of earlier parts. A page is
+*doubtful* if it may be more than a new original, as one that shares a key with an earlier page. The detector judges
+doubtful pages. All others are new originals: they are only counted, and stay in the arrays of ``PartPages``.
 """
 
 from __future__ import annotations
@@ -34,16 +36,16 @@ from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 
-#: What a page wrote that wrote no record: no id, nothing that it replaces, nothing.
+#: Without a record: the id of the written record, the id that it replaces, its bytes.
 _NOTHING: tuple[int, int, bytes | None] = 0, 0, None
 _tag_of = itemgetter(*TAG.names)
 
 
 class PartStore(PageStore):
-    """The state of one part, in memory. It notes the questions of its pages, and everything that they write.
+    """The state of one part, in memory. It notes the hashes that pages look up, and everything that they write.
 
-    The id of a page is its rank. Pages are never sealed or removed, and nobody reads when they were seen. Pages that
-    are not ``doubtful`` are filed as arrays.
+    The id of a page is its rank; 0 is none. A run becomes permanent as a whole, so pages are never sealed or removed.
+    Nobody reads when they were seen.
     """
 
     def __init__(
@@ -64,9 +66,11 @@ class PartStore(PageStore):
         self._counts.forms = dict.fromkeys(pages.questions[Topic.FORM].tolist(), 0) | self._begun_forms
         self._counts.numbers.before_look = self._counts.bits.before_look = self._count
         self._uncounted = list[slice]()
-        #: Packed records by id; ids in ascending order by key; the id of the newest page by the hash of its URL.
+        #: Of earlier parts and doubtful pages: packed records by id.
         self._records = dict[int, bytes]()
+        #: Ids by key, in ascending order.
         self._filed = defaultdict[int, list[int]](list)
+        #: The id of the newest page by the hash of its URL.
         self._newest = dict[int, int]()
         for id, packed in records:
             record, is_new = self.unpack_record(id, packed), id not in self._records
@@ -76,20 +80,21 @@ class PartStore(PageStore):
         filed, newest = (np.sort(np.fromiter(one, np.uint64, len(one))) for one in (self._filed, self._newest))
         #: 1 for each doubtful page.
         self.doubtful = bytearray(pages.find_doubtful(filed, newest, self._counts))
-        #: The judged page and its rank, its fingerprint without boilerplate, if it has none, its flags, what it wrote.
+        #: The judged page: its number in the part, its rank, the flags of JUDGED, and what it wrote.
         self._page, self._rank, self._flags, self._written = -1, 0, 0, _NOTHING
+        #: Its fingerprint as it was read; None if a sentence of it is boilerplate by now.
         self.stored: Fingerprint | None = None
         #: The rows of JUDGED that doubtful pages have.
         self._judged = dict[int, tuple[Any, ...]]()
-        #: What doubtful pages were filed under: hashes, ranks of pages and of originals. Then the hashes that they
-        #: looked up.
+        #: For later parts: the hashes under which doubtful pages are filed, their ranks, those of their originals.
         self._left = {topic: (array("Q"), array("q"), array("q")) for topic in (Topic.KEY, Topic.URL)}
+        #: The hashes that doubtful pages looked up.
         self._questions = {topic: array("Q") for topic in self._left}
 
     # Pages, one after the other.
 
     def begin_page(self, page: int) -> None:
-        """Count the pages before a doubtful one, and begin with it."""
+        """Count the new originals before a doubtful page, and begin with it; after the last one only count."""
         pages, before = self._pages, slice(self._page + 1, page)
         if before.start < before.stop:
             pages.count_pages(before, self._counts)
@@ -144,9 +149,10 @@ class PartStore(PageStore):
         return found
 
     def _new_original(self, first: int) -> int:
-        """Return the id of the first page that has a hash, if it is filed as an array, or 0.
+        """Return the id of the first page that has a hash if it is not doubtful, or 0.
 
-        A page with the hash of an earlier one is doubtful. So at most the first one is filed so, and before all others.
+        A page with the hash of an earlier one, of this part or another, is doubtful. So at most the first page of all
+        is not, and its id is the lowest.
         """
         return self._pages.ranks[first] if first < self._page and not self.doubtful[first] else 0
 
