@@ -55,7 +55,7 @@ _CONTEXT = get_context("forkserver" if sys.platform == "linux" else "spawn")
 if sys.platform == "linux":
     _CONTEXT.set_forkserver_preload([__name__, "scrapy.cmdline"])  # readers import the program of the command, too
 #: Bytes that a process takes, and bytes for each page of a part that it judges.
-_PROCESS, _PAGE = 200_000_000, 8_500
+_PROCESS, _PAGE = 200_000_000, 9_000
 #: Pages of a part, at least.
 _LEAST_PAGES = 1000
 
