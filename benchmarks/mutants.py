@@ -335,7 +335,7 @@ class Checkout:
         return noted
 
     def use(self, noted: dict[str, Any]) -> None:
-        """Order the tests by what they call."""
+        """List for each function and each file the tests that call it, the fastest first."""
         for name, (seconds, calls) in sorted(noted.items(), key=lambda one: one[1][0]):
             self.seconds[name] = seconds
             for file, many in Counter(file for file, _ in calls).items():

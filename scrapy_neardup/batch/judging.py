@@ -44,8 +44,8 @@ _tag_of = itemgetter(*TAG.names)
 class PartStore(PageStore):
     """The state of one part, in memory. It notes the hashes that pages look up, and everything that they write.
 
-    The id of a page is its rank; 0 is none. A run becomes permanent as a whole, so pages are never sealed or removed.
-    Nobody reads when they were seen.
+    The id of a page is its rank; 0 means no page. Pages are never sealed or removed, because all of a run becomes
+    permanent at its end. Nobody reads when they were seen.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class PartStore(PageStore):
         self.stored: Fingerprint | None = None
         #: The rows of JUDGED that doubtful pages have.
         self._judged = dict[int, tuple[Any, ...]]()
-        #: For later parts: the hashes under which doubtful pages are filed, their ranks, those of their originals.
+        #: For later parts, three columns: a hash, the doubtful page that is filed under it, the original of this page.
         self._left = {topic: (array("Q"), array("q"), array("q")) for topic in (Topic.KEY, Topic.URL)}
         #: The hashes that doubtful pages looked up.
         self._questions = {topic: array("Q") for topic in self._left}
@@ -236,7 +236,7 @@ def judge_part(
 ) -> tuple[Iterator[pa.Table], pa.Table]:
     """Judge the pages of a part, and return its ROWS of each topic, and JUDGED.
 
-    ``answers``: the answers to what it asks. ``records``: the records that these name, the older ones first.
+    ``answers``: to the questions of the part. ``records``: they are named by the answers; older ones come first.
     """
     method = options.make_method()
     store = PartStore(method, options, pages, answers, records)

@@ -29,7 +29,7 @@ logger = line_logger(__name__)
 #: The strings of a page with a column each, and the other fields, without those that records lack.
 _STRINGS = ("url", "reader", "site", "canonical", "text")
 _OTHERS = [one.name for one in fields(Page) if one.name not in (*_STRINGS, "html", "row", "body", "letters")]
-#: A batch of a file, which is held in memory, ends after so many pages, or bytes of their strings.
+#: Pages of a batch, and bytes of their strings. A file is written batch by batch, and memory holds one.
 _BATCH, _BYTES = 1000, 16_000_000
 _NOTHING = Fingerprint((), b"")
 
