@@ -18,6 +18,7 @@ from typing import Any
 from itemadapter import ItemAdapter
 from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider
 from scrapy.http import Response, TextResponse
 
 from scrapy_neardup.crawl.notes import log_refusal
@@ -56,8 +57,8 @@ class Visit(Awaited):
     ``opted_out``: by the request. ``pages``: those that items share, by URL; ``locks``: one for each, while it is
     judged. ``urls``: of items; all are known before the first item without one is judged, unless there are very many.
     ``unnamed``: items so far with content and without URL. ``is_complete``: the callback yields no more items.
-    ``is_failed``: the callback failed, or an earlier pipeline lost an item. ``on_done`` is called when
-    all items have ended.
+    ``is_failed``: the callback failed, or an earlier pipeline lost an item. CloseSpider after the first item is no
+    failure: the article is there. ``on_done`` is called when all items have ended.
     """
 
     served: PageResponse | None = None
@@ -254,7 +255,7 @@ class NearDupSpiderMiddleware:
                         yield item
         except Exception as error:
             failure = error
-            visit.is_failed = True
+            visit.is_failed = not isinstance(error, CloseSpider) or visit.announced > 1
         visit.complete()
         for item in held:
             yield item

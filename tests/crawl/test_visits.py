@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from scrapy import Request
+from scrapy.exceptions import CloseSpider
 from scrapy.http import HtmlResponse, Response
 from twisted.python.failure import Failure
 
@@ -84,6 +85,24 @@ async def test_no_item_is_lost_if_others_come_or_cannot_be_read_or_the_callback_
     items: list[Any] = [{"n": 0}, UnsetItem("One."), UnreadableItem("Two."), {"n": 3}][:many]
     found = await output_of(HtmlResponse(URL, body=b"<p>"), *items, *([ZeroDivisionError()] if fails else []))
     assert [one for one, _ in found] == [*items, *(["failed"] if fails else [])]
+
+
+@pytest.mark.parametrize("many", [1, 2])
+@pytest.mark.parametrize("error", [CloseSpider("enough"), ZeroDivisionError()])
+async def test_a_callback_fails_unless_it_closes_the_spider_after_one_item(many: int, error: Exception) -> None:
+    """Of several items with one page more might have come."""
+    middleware, response = NearDupSpiderMiddleware(), HtmlResponse(URL, body=b"<p>")
+
+    async def result() -> AsyncIterator[Any]:
+        for number in range(many):
+            yield {"n": number}
+        raise error
+
+    visits = list[Visit]()
+    with suppress(CloseSpider, ZeroDivisionError):
+        async for one in middleware.process_spider_output(response, result()):
+            visits.append(in_a_chain(partial(middleware.tickets.issue, one), use_ticket)[1].visit)
+    assert [one.is_failed for one in visits] == [many > 1 or isinstance(error, ZeroDivisionError)] * many
 
 
 async def test_items_without_url_wait_until_another_one_has_the_url_of_the_response() -> None:
