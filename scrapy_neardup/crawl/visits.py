@@ -161,7 +161,6 @@ class Tickets:
         self._visits: dict[int, deque[tuple[Any, Visit]]] = {}
 
     def announce(self, item: Any, visit: Visit) -> None:
-        """Remember the visit of an item."""
         self._visits.setdefault(id(item), deque()).append((item, visit))
 
     def issue(self, item: Any) -> None:
@@ -284,7 +283,6 @@ class ResponsePipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> ResponsePipeline:
-        """One for each crawler."""
         return cls(crawler)
 
     def process_item(self, item: Any) -> Any:

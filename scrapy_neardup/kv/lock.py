@@ -93,7 +93,6 @@ class ScratchDirectory:
             raise
 
     def remove(self) -> None:
-        """Remove the folder."""
         self._lock.release()
         shutil.rmtree(self.path, ignore_errors=True)
 

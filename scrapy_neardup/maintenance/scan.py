@@ -81,8 +81,8 @@ class Statistics:
     ``rows``: rows of listings, which are compared with no page. ``kinds``: copies by kind. ``originals_like_others``:
     originals that resemble an earlier page, by kind. ``variants``: copies that later pages are compared with.
     ``better``: copies that replaced their original. ``judged_by_hand``: manual verdicts by sort. ``groups``: originals
-    with copies, even originals that are gone. ``characters_saved``: in the ``copies_of_known_length``.
-    ``top_sites`` have most pages, ``dropped_sites`` most drops in the last crawls.
+    with copies, even originals that are gone. ``top_sites`` have most pages, ``dropped_sites`` most drops in the last
+    crawls.
     """
 
     pages: int = 0
@@ -98,8 +98,6 @@ class Statistics:
     judged_by_hand: dict[str, int] = field(default_factory=dict)
     groups: int = 0
     largest_group: int = 0
-    characters_saved: int = 0
-    copies_of_known_length: int = 0
     sites: int = 0
     top_sites: tuple[dict[str, Any], ...] = ()
     dropped_sites: tuple[SiteDrops, ...] = ()
@@ -121,7 +119,6 @@ class Census:
         self._ids, self._copied, self._led = array("Q"), array("Q"), array("Q")
 
     def add(self, record: Record, evidence: Evidence | None) -> None:
-        """Count a page."""
         found, site = self._found, site_of(record.url)
         self._ids.append(record.id)
         self._sites[site] += 1
@@ -130,9 +127,6 @@ class Census:
             self._copying[site] += 1
             self._kinds[kind_of(evidence)] += 1
             found.variants += record.is_variant
-            if evidence is not None:
-                found.characters_saved += evidence.letters
-                found.copies_of_known_length += 1
             if record.has_led:
                 self._led.append(record.original)
         elif record.is_original:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.report.data import GONE, NO_SITE, MarkedText, PageLine, PagePair, Report
 from scrapy_neardup.report.gather import PAGES_OF_GROUP
-from scrapy_neardup.report.words import Words, format_minute, format_percent, format_short, format_size
+from scrapy_neardup.report.words import Words, format_minute, format_percent, format_size
 from scrapy_neardup.text.marking import Mark
 from scrapy_neardup.untrusted import escape_json, link
 
@@ -49,7 +49,6 @@ def render_report(report: Report, language: str = "en") -> str:
     filters = {
         "link": link,
         "number": "{:,}".format,
-        "short": partial(format_short, language=words.language),
         "percent": partial(format_percent, language=words.language),
         "size": format_size,
         "minute": format_minute,

@@ -82,7 +82,6 @@ class PageStore(PageRows):
         return pending_in(self.snapshot or self.kv)
 
     def note_rollback(self, rolled_back: UnsealedPages) -> None:
-        """Note which pages the opening rolled back."""
         self.rolled_back = rolled_back
 
     def update_recipe(self, recipe: Mapping[str, Any]) -> None:
@@ -94,7 +93,6 @@ class PageStore(PageRows):
         self.renamed = {}
 
     def new_id(self) -> int:
-        """Return an id larger than every other."""
         return self.clock.new_id()
 
     def size(self) -> int:
@@ -113,7 +111,6 @@ class PageStore(PageRows):
     # Rows, for commands and small tables; see ``layout``.
 
     def rows(self, prefix: bytes) -> Iterator[Row]:
-        """Yield all rows with a prefix, in byte order."""
         return self.kv.scan(prefix)
 
     def unpacked(self, prefix: bytes, unpack: Callable[[bytes, bytes], T]) -> Iterator[T]:
@@ -148,7 +145,6 @@ class PageStore(PageRows):
         return layout.unpack_seen(seen)[1] if seen else 0
 
     def records_of(self, ids: Sequence[int]) -> list[Record | None]:
-        """Return the records of several ids."""
         found = self.kv.get_all([layout.record_key(id) for id in ids])
         rows = zip(ids, found, strict=True)
         return [None if packed is None else self.unpack_record(id, packed) for id, packed in rows]
@@ -166,7 +162,6 @@ class PageStore(PageRows):
         return self.all_postings((key,), limit)[0]
 
     def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        """Return the postings of several keys."""
         return self._postings.find(keys, limit)
 
     def add(

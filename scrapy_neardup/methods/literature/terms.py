@@ -206,7 +206,6 @@ class KeywordsParameters(Parameters):
 
     @property
     def rules(self) -> list[str]:
-        """The names of the rules."""
         rules = self.rule.split(",")
         return list(_RULES) if "any" in rules else rules
 
