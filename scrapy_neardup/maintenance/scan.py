@@ -184,16 +184,8 @@ def statistics(store: PageStore, watch: Watch = unwatched) -> Statistics:
 # Which pages to forget.
 
 
-@dataclass(frozen=True, slots=True)
-class PageSelection:
-    """Ids of pages to forget, in order, and their number by sort.
-
-    The copies of an original come before it, so an interrupted command can be repeated. Sorts are ``originals``,
-    ``copies_of_them``, ``other_copies`` and ``unjudged``.
-    """
-
-    ids: array[int]
-    counts: dict[str, int]
+#: Ids of pages to forget, in order, and their number by sort: see ``_with_copies``.
+PageSelection = tuple["array[int]", dict[str, int]]
 
 
 def select_pages(store: PageStore, is_wanted: Callable[[Record], bool], watch: Watch = unwatched) -> PageSelection:
@@ -203,7 +195,10 @@ def select_pages(store: PageStore, is_wanted: Callable[[Record], bool], watch: W
 
 
 def _with_copies(store: PageStore, wanted: array[int]) -> PageSelection:
-    """Select the pages with these ids, which ascend, and the copies of originals among them."""
+    """Select the pages with these ids, which ascend, and the copies of originals among them.
+
+    The copies of an original come before it, so an interrupted command can be repeated.
+    """
     sorts = {name: array("Q") for name in ("originals", "copies_of_them", "other_copies", "unjudged")}
     for record in store.records() if wanted else ():
         if record.original != record.id:
@@ -214,7 +209,7 @@ def _with_copies(store: PageStore, wanted: array[int]) -> PageSelection:
         elif _has(wanted, record.id):
             sorts["unjudged" if record.is_unjudged else "originals"].append(record.id)
     ids = sum((sorts[name] for name in ("copies_of_them", "other_copies", "originals", "unjudged")), array("Q"))
-    return PageSelection(ids, {name: len(found) for name, found in sorts.items()})
+    return ids, {name: len(found) for name, found in sorts.items()}
 
 
 def _has(ids: array[int], id: int) -> bool:

@@ -103,10 +103,7 @@ class PageStore(PageRows):
         """Write the counts and close. A second call does nothing."""
         if not self._is_closed:
             self._is_closed = True
-            self.kv.close(self._last_changes())
-
-    def _last_changes(self) -> Changes | None:
-        return None if self.kv.is_scratch else Changes(self.counts.rows(changed=True))
+            self.kv.close(None if self.kv.is_scratch else Changes(self.counts.rows(changed=True)))
 
     # Rows, for commands and small tables; see ``layout``.
 
