@@ -220,7 +220,7 @@ def test_lines_of_links_may_be_the_article(count: int, size: int, line: str, aro
 def test_an_article_with_few_links_is_main_text_without_its_named_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "trafilatura_text", lambda root, *, is_article: "other")
     long = "A link of this many letters is a sentence of the article, not a menu"
-    more = f"<h3><a href=/n>Notes</a></h3><p>Anna<br>May<p><a href=/>Boats</a><ul><li><a href=/>{long}</a></ul><pre>a = 1</pre>"
+    more = f"<h3><a href=/n>Notes</a></h3>Anna<br>May<p><a href=/>Boats</a><p><a href=/>{long}</a><pre>a = 1</pre>"
     lines = ["Notes", "Anna", "May", long, "a = 1"]
     for part in (
         "<p class=share-bar>Pass it on</p>",
