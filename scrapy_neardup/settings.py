@@ -293,7 +293,6 @@ class Config:
 
     @property
     def bounds(self) -> Bounds | None:
-        """The bounds of the state, or None."""
         return Bounds(self.ttl, self.max_pages) if self.ttl or self.max_pages else None
 
     def make_method(self) -> Method:

@@ -146,11 +146,8 @@ class _ExactCountsOfSite(CountsOfSite):
     def pages_here(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         return np.minimum(self._counts.numbers.get(self._numbers(sentences)), COMMON_HERE).astype(np.uint16)
 
-    def pages_everywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
-        return count_bits(self._counts.bits.get(sentences.astype(np.uint64)))
-
     def is_common_everywhere(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
-        return self.pages_everywhere(sentences) >= COMMON_BITS
+        return count_bits(self._counts.bits.get(sentences.astype(np.uint64))) >= COMMON_BITS
 
 
 def count_bits(values: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:

@@ -58,6 +58,8 @@ if sys.platform == "linux":
 _PROCESS, _PAGE = 200_000_000, 9_000
 #: Pages of a part, at least.
 _LEAST_PAGES = 1000
+#: Windows lets a process wait for so many readers. One process that judges does not keep up with more.
+_MOST_READERS = 61
 
 
 def _check_memory(memory: int, least: int, cure: str) -> None:
@@ -86,7 +88,7 @@ class LocalRunner:
         too little.
         """
         _check_memory(memory, 3 * _PROCESS, "Give")
-        readers = max(1, min(processes, memory // _PROCESS - 2))
+        readers = max(1, min(processes, _MOST_READERS, memory // _PROCESS - 2))
         return readers, (memory - (readers + 1) * _PROCESS) // _PAGE
 
     def run(self) -> None:

@@ -104,15 +104,12 @@ class NearDupCommand(ScrapyCommand):
     default_settings: ClassVar[dict[str, Any]] = {"LOG_ENABLED": False}
 
     def syntax(self) -> str:
-        """Return what follows ``scrapy neardup`` in the usage."""
         return "<command> [options]"
 
     def short_desc(self) -> str:
-        """Return the line for Scrapy's list of commands."""
         return "Remove near-duplicates from files, inspect the state of a crawl, measure methods"
 
     def long_desc(self) -> str:
-        """Return the list of commands."""
         return f"{self.short_desc()}\n{list_commands()}\nRun scrapy neardup <command> --help for details."
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:

@@ -56,13 +56,13 @@ examples:
 )
 def batch_command(arguments: argparse.Namespace, config: Config) -> int:
     """Judge all records, and write the results; return 1 if a record was malformed."""
-    import_library("pyarrow", "parquet", "scrapy neardup batch")
+    import_library("pyarrow", "parquet", "This command")
     from scrapy_neardup.batch.pages import malformed_records, skipped_records
     from scrapy_neardup.batch.results import export_state, write_kept, write_verdicts
     from scrapy_neardup.batch.runners import LocalRunner, SparkRunner
     from scrapy_neardup.batch.runs import BatchOptions, BatchRun
 
-    _check(config, arguments.store)
+    _check(config, arguments.output, arguments.store)
     inputs, memory = _find_inputs(arguments.input), _parse_memory(arguments.memory)
     output, results = Path(arguments.output), Results(arguments.rejects, arguments.output)
     check_outputs(inputs, output, arguments.kept, results.rejects)
@@ -94,8 +94,10 @@ def batch_command(arguments: argparse.Namespace, config: Config) -> int:
     return 1 if results.malformed else 0
 
 
-def _check(config: Config, store: str | None) -> None:
+def _check(config: Config, output: str, store: str | None) -> None:
     """Raise SettingsError for what batch cannot do."""
+    if not output.lower().endswith(".parquet"):
+        raise SettingsError(f"-o is {output!r}, but batch writes verdicts only as Parquet. Name a file FILE.parquet.")
     if not config.make_policy().prefers_first:
         raise SettingsError('batch keeps the first page of each group. Set NEARDUP_KEEP_POLICY to "first".')
     if config.make_method().memory_only:

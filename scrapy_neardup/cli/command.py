@@ -36,7 +36,6 @@ class Command:
     run: Run
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
-        """Add the options to the command's parser."""
         for add in self.options:
             add(parser)
 

@@ -53,20 +53,20 @@ def forget_command(arguments: argparse.Namespace, config: Config) -> int:
     with open_state(arguments.store, config) as store:
         records, missing = find_pages(store, dict.fromkeys(arguments.urls))
         if before is not None:
-            found = select_unseen(store, before, progress)
+            ids, counts = select_unseen(store, before, progress)
         else:
-            ids = {record.id for record in records}
-            is_wanted = (lambda record: record.id in ids) if host is None else of_host(host)
-            found = select_pages(store, is_wanted, progress)
-        urls = [record.url for id in nsmallest(_SHOWN, found.ids) if (record := store.record(id)) is not None]
+            named = {record.id for record in records}
+            is_wanted = (lambda record: record.id in named) if host is None else of_host(host)
+            ids, counts = select_pages(store, is_wanted, progress)
+        urls = [record.url for id in nsmallest(_SHOWN, ids) if (record := store.record(id)) is not None]
         if not dry:
-            store.forget(progress(found.ids, len(found.ids)))
-    data = {"dry_run": dry, "pages": len(found.ids), **found.counts, "urls": urls, "missing": missing}
+            store.forget(progress(ids, len(ids)))
+    data = {"dry_run": dry, "pages": len(ids), **counts, "urls": urls, "missing": missing}
     text = f"Forgotten: {format_counts(data)}"
-    if not found.ids:
+    if not ids:
         text = "There is nothing to forget."
     elif dry:
         lines = "".join(f"  {to_line(url)}\n" for url in urls)
-        text = f"Would be forgotten: {format_counts(data)}\n{lines}{format_rest(len(found.ids) - len(urls))}"
+        text = f"Would be forgotten: {format_counts(data)}\n{lines}{format_rest(len(ids) - len(urls))}"
     present(arguments, data, text)
-    return 1 if missing or (host is not None and not found.ids) else 0
+    return 1 if missing or (host is not None and not ids) else 0

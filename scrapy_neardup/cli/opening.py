@@ -69,10 +69,15 @@ def find_state(url: str | None, config: Config, named_by: str = STORE) -> str:
 
 def find_source(name: str, config: Config) -> str:
     """Return the URL of an existing state that a path or URL names. Raises StoreError or SettingsError."""
-    if not _is_url(name):
-        path = os.path.realpath(name)
-        name = next(iter(states_near(path)), SQLite.url(path))
-    return find_state(name, config, "FROM")
+    if _is_url(name):
+        return find_state(name, config, "FROM")
+    path = os.path.realpath(name)
+    if not (near := states_near(path)) and not SQLite.exists(path):
+        raise StoreError(
+            f"There is no state at {name}. Name the path of a copy by 'scrapy neardup export', or the URL of a state: "
+            f"{STORES.forms(persistent=True)}."
+        )
+    return near[0] if near else SQLite.url(path)
 
 
 def only_state(config: Config) -> str:

@@ -106,13 +106,7 @@ def _note_lines(texts: dict[str, list[Part] | None]) -> Iterator[str]:
     for name in without_text:
         yield f"The state has no text of {name}. It recognises only some of its longest sentences."
     shared, boilerplate = ("between {} and {}".format(*BRACKETS[mark]) for mark in (Mark.SHARED, Mark.BOILERPLATE))
-    marks = {part.mark for text in texts.values() for part in text or ()}
-    if Mark.SHARED in marks:
-        yield f"Common sentences: {shared}."
-    else:
-        yield f"No common sentence{' besides boilerplate' if Mark.BOILERPLATE in marks else ''} is known."
-    if Mark.BOILERPLATE in marks:
-        yield f"Boilerplate (on many pages): {boilerplate}."
+    yield f"Common sentences are {shared}, boilerplate (on many pages) {boilerplate}."
 
 
 #: Length of the longest role of a line.
@@ -172,9 +166,8 @@ def _page_lines(found: dict[str, Any]) -> Iterator[str]:
     data = {**found, "judged": "yes" if found["judged"] else "no: " + describe_reason(found["reason"])}
     yield format_data(data, "url", "text", "main", "lines", indent="  ")
     for one in found["lines"]:
-        pages = f" (on {one['pages']:,} pages)" if one["pages"] else ""
         is_marked = one["role"] != LineRole.BOILERPLATE.value  # else the role says it of the whole line
         parts = one["text"] if is_marked else (Part(part.text) for part in one["text"])
-        yield f"{one['role']:<{_WIDTH}}  {' '.join(format_parts(parts).split())}{pages}"
+        yield f"{one['role']:<{_WIDTH}}  {' '.join(format_parts(parts).split())}"
     if not found["lines"]:
         yield "It shows no text."

@@ -9,8 +9,9 @@ from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.cli.command import STATE, command, flag, number, option
 from scrapy_neardup.cli.opening import snapshot_state
 from scrapy_neardup.cli.output import as_json, progress, write
+from scrapy_neardup.files.entry import import_library
 from scrapy_neardup.report.gather import gather
-from scrapy_neardup.report.page import check_template, render_report
+from scrapy_neardup.report.page import render_report
 from scrapy_neardup.report.words import Words, format_size
 from scrapy_neardup.settings import Config
 
@@ -35,7 +36,7 @@ examples:
 def report_command(arguments: argparse.Namespace, config: Config) -> int:
     """Read the state, and write the report."""
     if not arguments.json:
-        check_template()
+        import_library("jinja2", "report", "A report")
     with snapshot_state(arguments.store, config) as store:
         report = gather(store, rows=arguments.pages, watch=progress)
     if arguments.json:

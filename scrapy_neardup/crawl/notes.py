@@ -42,7 +42,6 @@ class Notes:
         self._on_store_error = on_store_error
 
     def count(self, stat: str, count: int = 1) -> None:
-        """Add to a stat."""
         self.stats.inc_value(stat, count)
 
     def set_state(self, pages: int, size: int) -> None:

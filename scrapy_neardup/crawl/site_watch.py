@@ -121,7 +121,6 @@ class SiteWatch:
         self._warned = Counter[Outcome]()
 
     def counts(self) -> list[SiteDrops]:
-        """The counts of this crawl."""
         sites = self._sites.items()
         return [SiteDrops(name, site.pages, site.drops, site.delivered) for name, site in sites if site.pages]
 

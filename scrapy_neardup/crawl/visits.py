@@ -18,6 +18,7 @@ from typing import Any
 from itemadapter import ItemAdapter
 from scrapy import Request
 from scrapy.crawler import Crawler
+from scrapy.exceptions import CloseSpider
 from scrapy.http import Response, TextResponse
 
 from scrapy_neardup.crawl.notes import log_refusal
@@ -56,8 +57,8 @@ class Visit(Awaited):
     ``opted_out``: by the request. ``pages``: those that items share, by URL; ``locks``: one for each, while it is
     judged. ``urls``: of items; all are known before the first item without one is judged, unless there are very many.
     ``unnamed``: items so far with content and without URL. ``is_complete``: the callback yields no more items.
-    ``is_failed``: the callback failed, or an earlier pipeline lost an item. ``on_done`` is called when
-    all items have ended.
+    ``is_failed``: the callback failed, or an earlier pipeline lost an item. CloseSpider after the first item is no
+    failure: the article is there. ``on_done`` is called when all items have ended.
     """
 
     served: PageResponse | None = None
@@ -160,7 +161,6 @@ class Tickets:
         self._visits: dict[int, deque[tuple[Any, Visit]]] = {}
 
     def announce(self, item: Any, visit: Visit) -> None:
-        """Remember the visit of an item."""
         self._visits.setdefault(id(item), deque()).append((item, visit))
 
     def issue(self, item: Any) -> None:
@@ -254,7 +254,7 @@ class NearDupSpiderMiddleware:
                         yield item
         except Exception as error:
             failure = error
-            visit.is_failed = True
+            visit.is_failed = not isinstance(error, CloseSpider) or visit.announced > 1
         visit.complete()
         for item in held:
             yield item
@@ -283,7 +283,6 @@ class ResponsePipeline:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> ResponsePipeline:
-        """One for each crawler."""
         return cls(crawler)
 
     def process_item(self, item: Any) -> Any:

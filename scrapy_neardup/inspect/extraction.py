@@ -6,8 +6,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from scrapy_neardup.errors import ExtractionError, LexiconNeeded
 from scrapy_neardup.inspect.sources import fingerprint_page
 from scrapy_neardup.methods import Method
@@ -42,8 +40,12 @@ def inspect_extraction(
         fingerprint, reason = fingerprint_page(method, page, config.make_policy(), store)
     except LexiconNeeded as error:
         reason = error.reason
-    simplified = method.parameters.simplified
-    count_pages = _boilerplate_counts(fingerprint, page.site, method, store)
+    simplified, hashes = method.parameters.simplified, method.hashes
+    boilerplate = fingerprint.boilerplate if fingerprint else frozenset[int]()
+
+    def mark(sentence: str) -> Mark:
+        return Mark.BOILERPLATE if hashes.short(sentence) in boilerplate else Mark.NONE
+
     return {
         "url": page.url,
         "title": page.title,
@@ -64,7 +66,7 @@ def inspect_extraction(
         "pages_of_site": store.on_site(page.site).pages() if store and page.site else 0 if store else None,
         "text": page.text,
         "main": page.main,
-        "lines": [_inspect_line(text, role, count_pages, simplified) for text, role in found.lines()],
+        "lines": [_inspect_line(text, role, mark, simplified) for text, role in found.lines()],
     }
 
 
@@ -79,32 +81,10 @@ def _read(served: PageResponse, config: Config) -> Reading:
     return analyse(html, served.url, max_html=config.max_html, extractor=config.make_extractor())
 
 
-def _inspect_line(text: str, role: LineRole, count_pages: Callable[[str], int], simplified: bool) -> dict[str, Any]:
-    """Return a line, its role, and its text with marked boilerplate. A line of nothing else has that role itself.
-
-    ``pages``: the least number of pages that have one of its boilerplate sentences. ``count_pages``: see
-    ``_boilerplate_counts``.
-    """
+def _inspect_line(text: str, role: LineRole, mark: Callable[[str], Mark], simplified: bool) -> dict[str, Any]:
+    """Return a line, its role, and its text with marked boilerplate. A line of nothing else has that role itself."""
     if role not in (LineRole.ARTICLE, LineRole.PROSE, LineRole.UNSEEN):
-        return {"role": role.value, "text": [Part(text)], "pages": None}
-    pages = list[int]()
-
-    def mark(sentence: str) -> Mark:
-        pages.append(count_pages(sentence))
-        return Mark.BOILERPLATE if pages[-1] else Mark.NONE
-
-    parts = list(mark_sentences(text, mark, simplified=simplified))
+        return {"role": role.value, "text": [Part(text)]}
+    parts = mark_sentences(text, mark, simplified=simplified)
     has_own = any(own_letters(part.text) for part in parts if part.mark is Mark.NONE)
-    role = role if has_own else LineRole.BOILERPLATE
-    return {"role": role.value, "text": parts, "pages": min(filter(None, pages), default=None)}
-
-
-def _boilerplate_counts(
-    fingerprint: Fingerprint | None, site: str, method: Method, store: PageStore | None
-) -> Callable[[str], int]:
-    """Return a function from a sentence to the number of pages that have it; 0 if it is not boilerplate."""
-    if fingerprint is None or store is None or not fingerprint.boilerplate:
-        return lambda sentence: 0
-    hashes = np.array(sorted(fingerprint.boilerplate), np.uint32)
-    pages = dict(zip(hashes.tolist(), store.on_site(site).pages_anywhere(hashes).tolist(), strict=True))
-    return lambda sentence: pages.get(method.hashes.short(sentence), 0)
+    return {"role": (role if has_own else LineRole.BOILERPLATE).value, "text": parts}

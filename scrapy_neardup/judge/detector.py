@@ -189,7 +189,6 @@ class Detector(CrawlContext):
         reservation.settle()
 
     def roll_back(self, id: int) -> None:
-        """Roll back a page that was committed."""
         self.store.journal.roll_back(self.generation, id)
 
     def seal(self, ids: Iterable[int] | None = None) -> None:

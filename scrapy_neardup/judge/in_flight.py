@@ -79,7 +79,6 @@ class InFlight:
         return dict.fromkeys(one for key in fingerprint.keys for one in self.under(key))
 
     def add(self, reservation: Reservation) -> None:
-        """Register a page."""
         for name in self._names(reservation):
             self._pages.setdefault(name, []).append(reservation)
 

@@ -122,7 +122,6 @@ class RecordReader:
         self._id_field = id_field
 
     def name(self, entry: Entry) -> str:
-        """Return the name of a record."""
         place = f"{entry.source}#{entry.number}" if entry.unit else entry.source
         return name_entry(entry, self._source.fields, self._id_field) or place
 

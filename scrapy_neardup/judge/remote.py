@@ -200,7 +200,6 @@ class RemoteCrawl:
         self.start(self._release(reservation))
 
     def roll_back(self, id: int) -> None:
-        """Roll back a committed page."""
         self.start(self.transact(lambda: self.detector.roll_back(id), RemoteTransaction()), follows=True)
 
     def seal(self, ids: Iterable[int]) -> None:

@@ -39,12 +39,10 @@ class Changes:
     sights: dict[bytes, bytes] = field(default_factory=dict)
 
     def put(self, key: bytes, value: bytes) -> None:
-        """Write a value."""
         self.deletes.discard(key)
         self.puts[key] = value
 
     def delete(self, key: bytes) -> None:
-        """Remove a key."""
         self.puts.pop(key, None)
         self.deletes.add(key)
 
@@ -83,7 +81,6 @@ class KeyValueStore(ABC):
         """Return the value of a row, or None."""
 
     def get_all(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        """Return the values of several keys."""
         return [self.get(key) for key in keys]
 
     @abstractmethod
@@ -117,7 +114,6 @@ class KeyValueStore(ABC):
         """Write the last changes, and close."""
 
     def damage_error(self, what: str) -> StoreDamaged:
-        """Return the error for a damaged row."""
         return StoreDamaged(
             f"The state at {self.location} is damaged: {what}. It is unchanged. Restore it from a backup, save what "
             f"can be read with: scrapy neardup check --repair TO, or set {SETTING} to a new path to begin another "
@@ -166,7 +162,6 @@ class Engine(KeyValueStore):
 
     @classmethod
     def url(cls, location: str) -> str:
-        """Return the URL of a location."""
         return cls.scheme + Path(location).as_uri().removeprefix("file")
 
     @classmethod

@@ -62,7 +62,6 @@ class FileEngine(Engine):
 
     @classmethod
     def lock_of(cls, location: str) -> Path:
-        """Return the lock file."""
         return Path(f"{location}.lock")
 
     def __init__(self, location: str, named_by: str = SETTING) -> None:

@@ -23,17 +23,17 @@ def lock(path: Path, location: str) -> FileLock:
     held = FileLock(path, timeout=_ASKING, mode=0o600, thread_local=False)  # another thread may close the state
     try:
         held.acquire(poll_interval=_ASKING / 8)
-    except Timeout:
-        raise StoreLocked(
-            f"Another process is using the state at {location}. Wait until its crawl ends, or give each spider its own "
-            "state with NEARDUP_SCOPE = 'spider', or by a name in NEARDUP_STORE, such as "
-            "'leveldb:///data/%(name)s'. Meanwhile scrapy neardup stats, explain, report and export can read "
-            "the state."
-        ) from None
     except OSError as error:
+        if isinstance(error, Timeout) and path.exists():  # else some file system lets nobody make it
+            raise StoreLocked(
+                f"Another process is using the state at {location}. Wait until its crawl ends, or give each spider its "
+                "own state with NEARDUP_SCOPE = 'spider', or by a name in NEARDUP_STORE, such as "
+                "'leveldb:///data/%(name)s'. Meanwhile scrapy neardup stats, explain, report and export can read "
+                "the state."
+            ) from None
         raise StoreError(
-            f"The state at {location} cannot be locked: {error}. Check that {path.name} is a file, and that you may "
-            "write to it and to its folder, or set NEARDUP_STORE to another path."
+            f"The state at {location} cannot be locked: {str(error).rstrip('.')}. Check that {path.name} is a file, "
+            "and that you may write to it and to its folder, or set NEARDUP_STORE to another path."
         ) from error
     return held
 
@@ -93,7 +93,6 @@ class ScratchDirectory:
             raise
 
     def remove(self) -> None:
-        """Remove the folder."""
         self._lock.release()
         shutil.rmtree(self.path, ignore_errors=True)
 

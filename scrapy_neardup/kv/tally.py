@@ -43,7 +43,6 @@ class RowTally(NamedTuple):
 
     @classmethod
     def new(cls) -> RowTally:
-        """Return the tally of a new state."""
         return cls(os.urandom(8))
 
     def pack(self) -> bytes:

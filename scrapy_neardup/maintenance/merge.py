@@ -205,7 +205,6 @@ class _Merger:
                     self._renew(entry)
 
     def _add(self, entry: PageEntry, generation: int = 0) -> None:
-        """Add a new page."""
         # If its id is taken, it keeps its age; else the next merge would take it for older than itself.
         placed = _aged(self._place(entry.record), entry.record)
         self._store.add(placed, self._evidence(entry), generation=generation, seen=entry.seen)

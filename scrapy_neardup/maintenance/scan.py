@@ -81,8 +81,8 @@ class Statistics:
     ``rows``: rows of listings, which are compared with no page. ``kinds``: copies by kind. ``originals_like_others``:
     originals that resemble an earlier page, by kind. ``variants``: copies that later pages are compared with.
     ``better``: copies that replaced their original. ``judged_by_hand``: manual verdicts by sort. ``groups``: originals
-    with copies, even originals that are gone. ``characters_saved``: in the ``copies_of_known_length``.
-    ``top_sites`` have most pages, ``dropped_sites`` most drops in the last crawls.
+    with copies, even originals that are gone. ``top_sites`` have most pages, ``dropped_sites`` most drops in the last
+    crawls.
     """
 
     pages: int = 0
@@ -98,8 +98,6 @@ class Statistics:
     judged_by_hand: dict[str, int] = field(default_factory=dict)
     groups: int = 0
     largest_group: int = 0
-    characters_saved: int = 0
-    copies_of_known_length: int = 0
     sites: int = 0
     top_sites: tuple[dict[str, Any], ...] = ()
     dropped_sites: tuple[SiteDrops, ...] = ()
@@ -121,7 +119,6 @@ class Census:
         self._ids, self._copied, self._led = array("Q"), array("Q"), array("Q")
 
     def add(self, record: Record, evidence: Evidence | None) -> None:
-        """Count a page."""
         found, site = self._found, site_of(record.url)
         self._ids.append(record.id)
         self._sites[site] += 1
@@ -130,9 +127,6 @@ class Census:
             self._copying[site] += 1
             self._kinds[kind_of(evidence)] += 1
             found.variants += record.is_variant
-            if evidence is not None:
-                found.characters_saved += evidence.letters
-                found.copies_of_known_length += 1
             if record.has_led:
                 self._led.append(record.original)
         elif record.is_original:
@@ -190,16 +184,8 @@ def statistics(store: PageStore, watch: Watch = unwatched) -> Statistics:
 # Which pages to forget.
 
 
-@dataclass(frozen=True, slots=True)
-class PageSelection:
-    """Ids of pages to forget, in order, and their number by sort.
-
-    The copies of an original come before it, so an interrupted command can be repeated. Sorts are ``originals``,
-    ``copies_of_them``, ``other_copies`` and ``unjudged``.
-    """
-
-    ids: array[int]
-    counts: dict[str, int]
+#: Ids of pages to forget, in order, and their number by sort: see ``_with_copies``.
+PageSelection = tuple["array[int]", dict[str, int]]
 
 
 def select_pages(store: PageStore, is_wanted: Callable[[Record], bool], watch: Watch = unwatched) -> PageSelection:
@@ -209,7 +195,10 @@ def select_pages(store: PageStore, is_wanted: Callable[[Record], bool], watch: W
 
 
 def _with_copies(store: PageStore, wanted: array[int]) -> PageSelection:
-    """Select the pages with these ids, which ascend, and the copies of originals among them."""
+    """Select the pages with these ids, which ascend, and the copies of originals among them.
+
+    The copies of an original come before it, so an interrupted command can be repeated.
+    """
     sorts = {name: array("Q") for name in ("originals", "copies_of_them", "other_copies", "unjudged")}
     for record in store.records() if wanted else ():
         if record.original != record.id:
@@ -220,7 +209,7 @@ def _with_copies(store: PageStore, wanted: array[int]) -> PageSelection:
         elif _has(wanted, record.id):
             sorts["unjudged" if record.is_unjudged else "originals"].append(record.id)
     ids = sum((sorts[name] for name in ("copies_of_them", "other_copies", "originals", "unjudged")), array("Q"))
-    return PageSelection(ids, {name: len(found) for name, found in sorts.items()})
+    return ids, {name: len(found) for name, found in sorts.items()}
 
 
 def _has(ids: array[int], id: int) -> bool:

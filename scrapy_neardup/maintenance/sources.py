@@ -57,7 +57,6 @@ class OpenState:
         self.store = store
 
     def rows(self, prefix: bytes) -> Iterator[Row]:
-        """Yield the rows with a prefix."""
         return iter(self.store.counts.rows().items()) if prefix == b"b" else self.store.rows(prefix)
 
     def pages(self) -> Iterator[PageEntry]:

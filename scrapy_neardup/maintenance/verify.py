@@ -57,7 +57,6 @@ class Findings:
 
     @property
     def sound(self) -> bool:
-        """Whether there is no problem."""
         return not self.counts
 
     def add(self, kind: str, what: str) -> None:

@@ -49,16 +49,6 @@ def choice(default: _T, *choices: _T) -> _T:
     return _declare(default, lambda value: type(value) is type(default) and value in choices, valid, choices=choices)
 
 
-def names(default: str, *choices: str) -> str:
-    """Declare some of a few names, with commas between them."""
-
-    def is_valid(value: Any) -> bool:
-        return isinstance(value, str) and set(value.split(",")) <= set(choices)
-
-    valid = f"one or more of {', '.join(choices)}, separated by commas"
-    return _declare(default, is_valid, valid, choices=choices)
-
-
 def flag(default: bool) -> bool:
     """Declare True or False."""
     return _declare(default, lambda value: type(value) is bool, "True or False", choices=(True, False))

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance.scan import Census, Watch, kind_of, passed_kind, unwatched, with_evidence
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl, count_verdicts
@@ -23,7 +22,6 @@ from scrapy_neardup.report.data import GONE, NO_SITE, Group, Report
 from scrapy_neardup.report.pairs import PageReader, PairCandidates, choose_pairs, copy_lines
 from scrapy_neardup.state.pages import PageStore, newest_replacement
 from scrapy_neardup.state.record import Record
-from scrapy_neardup.text.normalize import converter_name
 from scrapy_neardup.untrusted import SENTENCE, SITE, TITLE, clean_line, clean_text
 
 #: Groups to show, and copies of each; pairs of sites to show; crawls to show, the last ones.
@@ -64,7 +62,7 @@ def gather(store: PageStore, *, rows: int = 2000, watch: Watch = unwatched) -> R
     remembered = list(CRAWLS.read(store))
     found = store.recipe.get("parameters")
     parameters = dict(found) if isinstance(found, dict) else {}
-    reader = PageReader(store, simplified=bool(parameters.get("simplified")) and _has_converter())
+    reader = PageReader(store, simplified=bool(parameters.get("simplified")))
     return Report(
         location=clean_text(store.location),
         method=clean_line(str(store.recipe.get("method", "")), SENTENCE),
@@ -135,12 +133,3 @@ def _recipe_lines(recipe: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         for name, value in recipe.items()
         if name not in ("method", "parameters", "samples")
     )
-
-
-def _has_converter() -> bool:
-    """Whether traditional characters can be converted here."""
-    try:
-        converter_name()
-    except SettingsError:
-        return False
-    return True

@@ -11,13 +11,11 @@ from collections.abc import Mapping, Set
 from functools import partial
 from hashlib import sha256
 from importlib.resources import files
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.report.data import GONE, NO_SITE, MarkedText, PageLine, PagePair, Report
 from scrapy_neardup.report.gather import PAGES_OF_GROUP
-from scrapy_neardup.report.words import Words, format_minute, format_percent, format_short, format_size
+from scrapy_neardup.report.words import Words, format_minute, format_percent, format_size
 from scrapy_neardup.text.marking import Mark
 from scrapy_neardup.untrusted import escape_json, link
 
@@ -49,7 +47,6 @@ def render_report(report: Report, language: str = "en") -> str:
     filters = {
         "link": link,
         "number": "{:,}".format,
-        "short": partial(format_short, language=words.language),
         "percent": partial(format_percent, language=words.language),
         "size": format_size,
         "minute": format_minute,
@@ -66,12 +63,6 @@ def render_report(report: Report, language: str = "en") -> str:
 
 #: Characters that end a script or an attribute.
 _ESCAPES = {ord(char): f"\\u{ord(char):04x}" for char in "<>&"}
-
-
-def check_template() -> None:
-    """Raise NearDupError if the template library is missing."""
-    if find_spec("jinja2") is None:
-        raise NearDupError("Reports need Jinja2. Run: pip install 'scrapy-neardup[report]'")
 
 
 def _fill_template(values: Mapping[str, Any], filters: Mapping[str, Any], data: Any) -> str:

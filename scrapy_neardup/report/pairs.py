@@ -65,7 +65,6 @@ class PageReader:
         self._simplified = simplified
 
     def line(self, record: Record) -> PageLine:
-        """Return the line of a page."""
         evidence = self.evidence(record.id)
         return PageLine(
             clean_line(record.url, REPORT_URL),

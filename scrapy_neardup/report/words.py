@@ -58,23 +58,6 @@ def catalogue(language: str) -> Mapping[str, str]:
     return MappingProxyType({**reasons, **json.loads(packed)})
 
 
-def format_short(value: int, language: str = "en") -> str:
-    """Format a large number in few characters; Chinese counts in ten thousands.
-
-    >>> format_short(950), format_short(28_344), format_short(2_340_000), format_short(3_000_000_000)
-    ('950', '28.3 k', '2.34 M', '3.00 G')
-    >>> format_short(28_344, "zh"), format_short(3_000_000_000, "zh")
-    ('2.83 万', '30.00 亿')
-    """
-    if value < 10_000:
-        return f"{value:,}"
-    units = ((10**8, "亿"), (10**4, "万")) if language == "zh" else ((10**9, "G"), (10**6, "M"))
-    for factor, unit in units:
-        if value >= factor:
-            return f"{value / factor:,.0f} {unit}" if value >= 100 * factor else f"{value / factor:.2f} {unit}"
-    return f"{value / 1000:.1f} k"
-
-
 def format_percent(share: float, language: str = "en") -> str:
     """Format a share with one decimal. Only exact 0 and 1 become 0 and 100.
 

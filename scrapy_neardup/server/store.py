@@ -145,7 +145,6 @@ class SharedBoilerplate:
         self.count([note])
 
     def count(self, notes: Iterable[Note]) -> None:
-        """Count notes."""
         for sentences, site, yes, page in notes:
             counts = self._store.counts.on_site(site, self._store.hashes)
             if sentences is None:
@@ -209,7 +208,6 @@ class RedisStore(PageStore):
 
     @property
     def pages(self) -> int:
-        """The number of pages."""
         return self.kv.pages()
 
     @pages.setter

@@ -147,7 +147,6 @@ class RemoteTransaction:
         return [self.filed[key, limit] for key in keys]
 
     def write(self, changes: Changes) -> None:
-        """Add to the changes."""
         if not (self.changes.puts or self.changes.deletes or self.changes.sights):
             self.changes = changes
             return

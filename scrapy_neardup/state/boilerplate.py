@@ -73,10 +73,6 @@ class CountsOfSite(ABC):
         """Return on how many pages each sentence stood, at most 256."""
 
     @abstractmethod
-    def pages_everywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
-        """Return a lower bound for the pages of each sentence on all sites; copies do not count."""
-
-    @abstractmethod
     def is_common_everywhere(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
         """Return which sentences are boilerplate everywhere."""
 
@@ -87,10 +83,6 @@ class CountsOfSite(ABC):
     def pages_on_site(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         """Return on how many pages each sentence stood, at most 256; on none of those without a site."""
         return self.pages_here(sentences) if self.site else np.zeros(len(sentences), np.uint16)
-
-    def pages_anywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
-        """Return a lower bound for the pages of each sentence, here or on all sites. Copies count only here."""
-        return np.maximum(self.pages_here(sentences), self.pages_everywhere(sentences))
 
     def is_own(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
         """Return which sentences are boilerplate of the site itself."""
@@ -380,9 +372,6 @@ class _FixedCountsOfSite(CountsOfSite):
 
     def pages_here(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
         return self._counts.here.pages(self._of_site(sentences))
-
-    def pages_everywhere(self, sentences: Sentences) -> npt.NDArray[np.uint16]:
-        return self._counts.everywhere.pages(sentences)
 
     def is_common_everywhere(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
         return self._counts.everywhere.sites(sentences) >= COMMON_BITS

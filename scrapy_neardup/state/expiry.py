@@ -44,7 +44,6 @@ class Bounds:
     max_pages: int | None = None
 
     def exceeded(self, pages: int) -> bool:
-        """Whether there are too many pages."""
         return self.max_pages is not None and pages > self.max_pages
 
 

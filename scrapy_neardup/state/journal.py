@@ -215,10 +215,6 @@ class Journal:
 
     # Abandoned crawls.
 
-    def crawls(self) -> dict[int, tuple[str, str]]:
-        """Return name and job of each crawl with a generation. Raises StoreDamaged."""
-        return crawls_in(self._kv)
-
     def roll_back_crawls(self, crawls: Mapping[int, tuple[str, str]], *, lists: bool = True) -> UnsealedPages:
         """Roll back the unsealed pages of abandoned crawls, and list their URLs in the directories of their jobs."""
         crawls = {crawl: about for crawl, about in crawls.items() if self.take_over(crawl)}

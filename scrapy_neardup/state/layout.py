@@ -76,14 +76,9 @@ def url_key(url: str, hashes: Keyed) -> bytes:
     return _PREFIX.pack(b"u", hashes.of(kept_url(url)))
 
 
-def posting_prefix(key: int) -> bytes:
-    """k + key: the beginning of a key's postings."""
-    return b"k" + pack_key(key)
-
-
 def posting_key(key: int, id: int) -> bytes:
     """k + key + id."""
-    return posting_prefix(key) + id.to_bytes(8, "big")
+    return b"k" + pack_key(key) + id.to_bytes(8, "big")
 
 
 def site_key(site: str) -> bytes:

@@ -13,6 +13,7 @@ from scrapy_neardup.kv.base import SETTING, Engine, KeyValueStore, without_passw
 from scrapy_neardup.kv.files import FileEngine
 from scrapy_neardup.kv.memory import Memory, Transaction
 from scrapy_neardup.state import layout
+from scrapy_neardup.state.journal import crawls_in
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import RECIPE, SECRET, Secret, fits, read_recipe, renamed, secret_of
 from scrapy_neardup.state.urls import ENGINES, default_url, has_placeholders, load, parse_url
@@ -71,7 +72,7 @@ def open_rows(
         store = kind(kv, written, own, pages, snapshot)
         store.renamed = renamed(written, recipe or {})
         if snapshot is None or (snapshot is not kv and not snapshot.is_held):
-            crawls = store.journal.crawls()
+            crawls = crawls_in(kv)
             kv.accept()
             store.note_rollback(store.journal.roll_back_crawls(crawls, lists=snapshot is None))
         if own is not None and own.is_own:

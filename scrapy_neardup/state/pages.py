@@ -82,7 +82,6 @@ class PageStore(PageRows):
         return pending_in(self.snapshot or self.kv)
 
     def note_rollback(self, rolled_back: UnsealedPages) -> None:
-        """Note which pages the opening rolled back."""
         self.rolled_back = rolled_back
 
     def update_recipe(self, recipe: Mapping[str, Any]) -> None:
@@ -94,7 +93,6 @@ class PageStore(PageRows):
         self.renamed = {}
 
     def new_id(self) -> int:
-        """Return an id larger than every other."""
         return self.clock.new_id()
 
     def size(self) -> int:
@@ -105,15 +103,11 @@ class PageStore(PageRows):
         """Write the counts and close. A second call does nothing."""
         if not self._is_closed:
             self._is_closed = True
-            self.kv.close(self._last_changes())
-
-    def _last_changes(self) -> Changes | None:
-        return None if self.kv.is_scratch else Changes(self.counts.rows(changed=True))
+            self.kv.close(None if self.kv.is_scratch else Changes(self.counts.rows(changed=True)))
 
     # Rows, for commands and small tables; see ``layout``.
 
     def rows(self, prefix: bytes) -> Iterator[Row]:
-        """Yield all rows with a prefix, in byte order."""
         return self.kv.scan(prefix)
 
     def unpacked(self, prefix: bytes, unpack: Callable[[bytes, bytes], T]) -> Iterator[T]:
@@ -148,7 +142,6 @@ class PageStore(PageRows):
         return layout.unpack_seen(seen)[1] if seen else 0
 
     def records_of(self, ids: Sequence[int]) -> list[Record | None]:
-        """Return the records of several ids."""
         found = self.kv.get_all([layout.record_key(id) for id in ids])
         rows = zip(ids, found, strict=True)
         return [None if packed is None else self.unpack_record(id, packed) for id, packed in rows]
@@ -166,7 +159,6 @@ class PageStore(PageRows):
         return self.all_postings((key,), limit)[0]
 
     def all_postings(self, keys: Sequence[int], limit: int) -> list[list[int]]:
-        """Return the postings of several keys."""
         return self._postings.find(keys, limit)
 
     def add(

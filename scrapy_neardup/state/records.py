@@ -118,7 +118,6 @@ class PageRows:
         self.pages += added
 
     def note_id(self, id: int) -> None:
-        """Note the id of a new record."""
         self.clock.newest = max(self.clock.newest, id)
         self.kv.largest = max(self.kv.largest, id)
 
@@ -206,7 +205,6 @@ class Postings:
         return sorted(ids, reverse=True)[:limit]
 
     def file(self, keys: Sequence[int], id: int, changes: Changes) -> None:
-        """File a page under keys."""
         alone = id.to_bytes(_ID, "big")
         if keys == self._free and not (changes.puts or changes.deletes):
             changes.puts = dict.fromkeys(self._rows, alone)  # nearly all new pages: nobody has these keys
@@ -225,7 +223,6 @@ class Postings:
                 changes.put(row, _pack((id,), _MORE))
 
     def remove(self, keys: Sequence[int], id: int, changes: Changes) -> None:
-        """Remove a page from keys."""
         for row, head in self._heads(keys, changes):
             ids, more = _unpack(head)
             if id in ids:

@@ -100,7 +100,10 @@ def existing_states(url: str) -> list[str]:
     kind, _ = parse_url(placeholders_checked(url))
     if kind.is_shared:  # where nobody can tell which of its states a URL means
         return []
-    return [kind.url(path) for path in matching(url) if kind.exists(path)] if kind.is_persistent else []
+    pattern = url2pathname(urlsplit(_PLACEHOLDER.sub(_MARK, url)).path)
+    found = sorted(glob("*".join(map(escape, pattern.split(_MARK)))))  # noqa: PTH207 - it leaves hidden names out
+    places = (place for place in found if not place.endswith(_BESIDE) and kind.is_persistent)
+    return [kind.url(place) for place in places if kind.exists(place)]
 
 
 def parse_url(url: str, named_by: str = SETTING) -> tuple[type[Engine], str]:
@@ -203,10 +206,3 @@ def placeholders_checked(url: str, named_by: str = SETTING) -> str:
             "If %( is part of a name, write %25(."
         )
     return one
-
-
-def matching(url: str) -> Iterator[str]:
-    """Return the existing paths that match a URL with placeholders."""
-    path = url2pathname(urlsplit(_PLACEHOLDER.sub(_MARK, url)).path)
-    found = sorted(glob("*".join(map(escape, path.split(_MARK)))))  # noqa: PTH207 - it leaves hidden names out
-    yield from (one for one in found if not one.endswith(_BESIDE))

@@ -63,7 +63,6 @@ class Lexicon:
         self._chinese_only = chinese_only
 
     def weight(self, word: str) -> float:
-        """Return the IDF of a word."""
         return self.idf.get(word, self.unknown)
 
     def check_language(self, words: Collection[str]) -> None:

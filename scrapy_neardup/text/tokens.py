@@ -137,15 +137,12 @@ class Segmenter:
         self._files = dictionary, weights
 
     def words(self, normalized: str, *, singles: bool = False) -> list[str]:
-        """Return the words of a text, see the function ``words``."""
         return self._read(normalized, singles, 0, True)[0]
 
     def words_and_core(self, normalized: str, count: int) -> tuple[list[str], list[str]]:
-        """Return the words of a text, and its core words."""
         return self._read(normalized, False, count, True)
 
     def core_words(self, normalized: str, count: int) -> list[str]:
-        """Return the core words only."""
         return self._read(normalized, False, count, False)[1]
 
     def _read(self, normalized: str, singles: bool, count: int, are_all_wanted: bool) -> tuple[list[str], list[str]]:

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.batch.counts import ExactCounts
+from scrapy_neardup.batch.counts import ExactCounts, count_bits
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Outcome
 from scrapy_neardup.state.boilerplate import COMMON_HERE, Counts, Sentences
@@ -41,9 +41,8 @@ def test_every_sentence_of_every_site_is_counted(noted: list[tuple[str, list[int
         assert counts.on_site(site, OPEN).pages_here(SENTENCES).tolist() == [
             min(COMMON_HERE, here[site, one]) for one in SENTENCES.tolist()
         ]
-    assert counts.on_site(SITES[0], OPEN).pages_everywhere(SENTENCES).tolist() == [
-        len(everywhere[one]) for one in SENTENCES.tolist()
-    ]
+    bits = count_bits(counts.bits.get(SENTENCES.astype(np.uint64)))
+    assert bits.tolist() == [len(everywhere[one]) for one in SENTENCES.tolist()]
     assert counts.on_site(SITES[0], OPEN).pages() == min(COMMON_HERE, total)
 
 

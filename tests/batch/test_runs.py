@@ -253,6 +253,7 @@ def test_memory_decides_the_sizes() -> None:
     assert few[0] == 1
     assert few[1] < many[1]
     assert many[0] == 8
+    assert LocalRunner.plan(10**12, 200)[0] == 61, "Windows waits for no more"
     assert 8 * SparkRunner.plan(2_000_000_000, 8)[1] * 7_000 < 2_000_000_000
     for runner, size, processes in (LocalRunner, 100_000_000, 1), (SparkRunner, 2_000_000_000, 10):
         with pytest.raises(NearDupError, match="--memory"):

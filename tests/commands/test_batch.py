@@ -42,6 +42,7 @@ def test_all_files_are_written(invoke: Invoke, tmp_path: Path, monkeypatch: pyte
         (["--memory", "much"], {}, "--memory"),
         (["--store", "redis://host/0?state=a"], {"NEARDUP_METHOD": "simhash"}, "--store"),
         ([], {"NEARDUP_KEEP_POLICY": "longest"}, "NEARDUP_KEEP_POLICY"),
+        (["-o", "v.txt"], {}, "^-o is 'v.txt'.* FILE.parquet"),
     ],
 )
 def test_wrong_options_are_refused(

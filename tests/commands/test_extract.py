@@ -95,11 +95,11 @@ def test_whether_a_page_would_be_judged(
 def test_boilerplate_of_the_state_is_marked(found: Found, invoke: Invoke, state: str) -> None:
     answer = found("article.html", "--url", URL)
     [line] = [one for one in answer["lines"] if one["text"][0]["text"] == ASIDE]
-    assert line == {"role": "boilerplate", "text": [{"text": ASIDE, "mark": "boilerplate"}], "pages": 40}
+    assert line == {"role": "boilerplate", "text": [{"text": ASIDE, "mark": "boilerplate"}]}
     assert answer["letters"] - answer["own_letters"] == sum(map(str.isalpha, ASIDE))
     assert (answer["pages_of_site"], answer["why_no_store"]) == (50, None)
     printed = invoke("extract", "article.html", "--url", URL, "--store", state).out
-    assert f"\nboilerplate  {ASIDE} (on 40 pages)\n" in printed
+    assert f"\nboilerplate  {ASIDE}\n" in printed
 
 
 def test_an_unusable_state_is_an_error_only_if_it_was_named(found: Found, state: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from scrapy import Request
+from scrapy.exceptions import CloseSpider
 from scrapy.http import HtmlResponse, Response
 from twisted.python.failure import Failure
 
@@ -62,10 +63,10 @@ async def output_of(response: Any, *output: Any) -> list[tuple[Any, Visit | None
             visit = ticket.visit if ticket.visit.served is not None else None
             found.append((one, visit))
             if visit is not None:
-                many = sum(one is not None and not isinstance(one, Request) for one in output)
+                many = sum(one is not None and not isinstance(one, (Request, CloseSpider)) for one in output)
                 assert visit.has_several == (many > 1), "it is known whether there might be more"
                 assert visit.is_claimed == any(isinstance(one, dict) and one.get("url") == URL for one in output)
-    except ZeroDivisionError:
+    except (ZeroDivisionError, CloseSpider):
         found.append(("failed", None))
     return found
 
@@ -84,6 +85,13 @@ async def test_no_item_is_lost_if_others_come_or_cannot_be_read_or_the_callback_
     items: list[Any] = [{"n": 0}, UnsetItem("One."), UnreadableItem("Two."), {"n": 3}][:many]
     found = await output_of(HtmlResponse(URL, body=b"<p>"), *items, *([ZeroDivisionError()] if fails else []))
     assert [one for one, _ in found] == [*items, *(["failed"] if fails else [])]
+
+
+@pytest.mark.parametrize("many", [1, 2])
+async def test_close_spider_after_the_only_item_is_no_failure(many: int) -> None:
+    """Of several items with one page more might have come."""
+    found = await output_of(HtmlResponse(URL, body=b"<p>"), *({"n": n} for n in range(many)), CloseSpider("enough"))
+    assert [visit.is_failed for _, visit in found if visit] == [many > 1] * many
 
 
 async def test_items_without_url_wait_until_another_one_has_the_url_of_the_response() -> None:

@@ -436,9 +436,9 @@ class Crawls(RuleBasedStateMachine):
         ids = [id for id, page in self.model.pages.items() if page.url == url]
         ids = sorted({*ids, *self.model.copies_of(ids)})
         for side in self.sides:
-            forgetting = select_pages(side.store, host)
-            assert sorted(forgetting.ids) == ids
-            assert side.store.forget(forgetting.ids) == len(ids)
+            forgetting, _ = select_pages(side.store, host)
+            assert sorted(forgetting) == ids
+            assert side.store.forget(forgetting) == len(ids)
         for id in ids:
             self.model.remove(id)
         self.safe = {url: safe for url, safe in self.safe.items() if safe not in ids}

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_neardup.errors import StoreDamaged
+from scrapy_neardup.hashing.keys import pack_key
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.verify import NAMED, Findings, check
@@ -20,7 +21,6 @@ from scrapy_neardup.state.layout import (
     meta_key,
     pack_seen,
     posting_key,
-    posting_prefix,
     record_key,
     url_key,
 )
@@ -169,7 +169,7 @@ DAMAGES: dict[str, tuple[Damage, dict[str, int]]] = {
     "two pages under each other's keys": (exchanged_keys, {"wrong rows": 1}),
     "a posting is out of reach": (out_of_reach, {"posting out of reach": 1}),
     "the row of a key is cut": (
-        lambda store: change(store, posting_prefix(page(store, BREAD).keys[0]), lambda ids: ids[:-1]),
+        lambda store: change(store, b"k" + pack_key(page(store, BREAD).keys[0]), lambda ids: ids[:-1]),
         {"broken key": 1},
     ),
     "a copy of a copy": (chain, {"copy of a copy": 1}),

@@ -16,6 +16,7 @@ from scrapy_neardup.maintenance.merge import MergeCounts, merge
 from scrapy_neardup.maintenance.sources import OpenState, PageEntry
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Outcome, Page
+from scrapy_neardup.state.journal import crawls_in
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Evidence, Keep, Record
@@ -85,7 +86,7 @@ def test_a_merge_that_was_killed_is_completed_by_another(ours: list[PageEntry], 
             with killed_before(one, writes):
                 merged(one, state(theirs))
         except Killed:
-            one.journal.roll_back_crawls(one.journal.crawls())
+            one.journal.roll_back_crawls(crawls_in(one.kv))
             assert one.pages == sum(1 for _ in one.records())
         else:
             break
@@ -240,7 +241,7 @@ def test_a_merge_that_was_killed_loses_no_counts() -> None:
             with killed_before(ours, writes):
                 merged(ours, theirs)
         except Killed:
-            ours.journal.roll_back_crawls(ours.journal.crawls())
+            ours.journal.roll_back_crawls(crawls_in(ours.kv))
         else:
             break
         merged(ours, theirs)

@@ -62,8 +62,6 @@ def test_every_number_of_a_small_state() -> None:
         "largest_group": 5,
         "judged_by_hand": {},
         "dropped_sites": (),
-        "characters_saved": 80,
-        "copies_of_known_length": 3,
         "first_seen": first / SECOND,
         "last_seen": BEGIN + 10**8,
     }

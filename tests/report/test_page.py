@@ -219,7 +219,6 @@ def test_the_numbers_are_those_of_the_report() -> None:
         *(str(totals.pages), str(totals.originals), str(totals.copies))
     ]
     assert numbers["of all pages are copies"] == f"{totals.copies / totals.pages:.1%}".replace("%", " %")
-    assert f"characters of text saved, of {totals.copies_of_known_length} copies" in numbers
     assert said(tree(html).xpath("//title")[0]) == f"Near-duplicates: {totals.copies} copies among {totals.pages} pages"
     kinds = [[name.replace("_", " "), str(many)] for name, many in totals.kinds.items()]
     kinds += [[f"{name.replace('_', ' ')}, passed", str(many)] for name, many in totals.originals_like_others.items()]

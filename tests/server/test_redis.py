@@ -367,6 +367,7 @@ def test_postings_of_keys_that_begin_alike_are_spread_and_so_packed(opening: Ope
     names = list(client.scan_iter(match=prefix + b"k*", count=1000))
     assert len(names) > 150
     assert max(map(client.zcard, names)) < 9
+    assert store.size() > 100 * len(names), "the memory of all keys"
 
 
 # Counts

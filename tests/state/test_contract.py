@@ -503,6 +503,12 @@ def test_a_directory_that_cannot_be_made_is_an_error_that_names_it(on_disk: Plac
     assert (on_disk.directory / "state").read_text() == "a file where the directory should be"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="another system has no /proc")
+def test_a_place_where_no_lock_can_be_made_is_not_in_use() -> None:
+    with pytest.raises(StoreError, match="cannot be locked"):
+        open_at(STORES["sqlite"], "/proc/state.db", RECIPE)
+
+
 def test_without_plyvel_leveldb_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "plyvel", None)
     with pytest.raises(StoreError, match=r"scrapy-neardup\[leveldb\].*sqlite:///path"):

@@ -65,8 +65,7 @@ def test_what_is_known_of_a_site_is_counted_by_pages() -> None:
     counts.on_site("a.example", OPEN).note(LINES[:1], everywhere=True)
     here = counts.on_site("a.example", OPEN)
     assert (here.pages(), here.pages_on_site(LINES).tolist()) == (3, [3, 2, 2])
-    assert here.pages_anywhere(LINES).tolist() == [4, 3, 3]
-    assert counts.on_site("c.example", OPEN).pages_anywhere(LINES).tolist() == [4, 3, 3]
+    assert counts.everywhere.pages(LINES).tolist() == [4, 3, 3]
 
 
 @pytest.mark.parametrize("site", ["a.example", ""])

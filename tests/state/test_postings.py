@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.hashing.keys import pack_key
 from scrapy_neardup.kv.base import Changes, Row
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state import layout, records
@@ -73,7 +74,7 @@ def test_a_newer_page_is_filed_without_a_long_list(place: Place, monkeypatch: py
     store.write(Changes({layout.record_key(newer.id): newer.pack()}))
     store.add(page(20, KEY))
     store.add(page(20, KEY))  # as it might be there already
-    assert set(looks) == {layout.posting_prefix(KEY)}
+    assert set(looks) == {b"k" + pack_key(KEY)}
     assert filed(store) == [20, *range(10, 0, -1)]
 
 
@@ -121,7 +122,7 @@ def test_after_a_kill_the_postings_are_held_against_the_records(store: PageStore
 
 
 def test_what_is_no_row_of_postings_is_told_apart() -> None:
-    single, head = layout.posting_key(KEY, 9), layout.posting_prefix(KEY)
+    single, head = layout.posting_key(KEY, 9), b"k" + pack_key(KEY)
     ids = b"\0\0\0\0\0\0\0\x09" + b"\0\0\0\0\0\0\0+"
     assert list(pairs((single, b""))) == [(KEY, 9)]
     assert list(pairs((head, ids))) == list(pairs((head, ids + b"+"))) == [(KEY, 9), (KEY, 0x2B)]
@@ -129,7 +130,7 @@ def test_what_is_no_row_of_postings_is_told_apart() -> None:
     for wrong in [(single, b"1"), (head, b""), (head, ids[:-1]), (head, ids + b"-"), (head + b"1", ids), (b"k", b"")]:
         assert not is_posting(wrong)
     assert not is_unreachable(single, (head, ids + b"+"))
-    for before in [(b"", b""), (head, ids), (layout.posting_prefix(8), ids + b"+")]:
+    for before in [(b"", b""), (head, ids), (b"k" + pack_key(8), ids + b"+")]:
         assert is_unreachable(single, before)
 
 

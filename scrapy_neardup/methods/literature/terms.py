@@ -11,7 +11,7 @@ from hashlib import blake2b
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.classic import CLASSIC, classic_hash
 from scrapy_neardup.hashing.keyed import OPEN, Keyed
-from scrapy_neardup.methods.base import Parameters, choice, decides, file, names, number, whole
+from scrapy_neardup.methods.base import Parameters, choice, decides, file, number, whole
 from scrapy_neardup.methods.literature.base import Agreement, PublishedMethod, Text, word_counts
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.lexicon import Lexicon, read_lexicon, read_stop_words
@@ -195,8 +195,8 @@ _OPENING = 512
 class KeywordsParameters(Parameters):
     """The parameters of ``keywords``."""
 
-    #: One or more rules, with commas between them.
-    rule: str = names("set_weights", *_RULES, "any")
+    #: One of the rules, or ``any`` for all.
+    rule: str = choice("set_weights", *_RULES, "any")
     #: The number of keywords.
     n: int = whole(10, 1, 1000)
     #: How much the weights may differ: 0 means equal, 1 means nothing in common.
@@ -205,10 +205,8 @@ class KeywordsParameters(Parameters):
     stop_words: str = file("a list of stop words", read_stop_words)
 
     @property
-    def rules(self) -> list[str]:
-        """The names of the rules."""
-        rules = self.rule.split(",")
-        return list(_RULES) if "any" in rules else rules
+    def rules(self) -> Collection[str]:
+        return _RULES if self.rule == "any" else (self.rule,)
 
 
 class Keywords(PublishedMethod):
@@ -216,7 +214,7 @@ class Keywords(PublishedMethod):
 
     Parts 1 and 3 of the series 网页文本的排重算法. The n most frequent words of a page are its keywords T; their shares
     of all words are the weights W. n is 10, the best value in experiments of the search engine Tianwang. ``rule`` names
-    one or more of these rules, or ``any`` for all; one is enough to make a duplicate:
+    one of these rules; with ``any``, one of all is enough to make a duplicate:
 
     ===============  =================================================================================
     frequent         (part 1) the same keywords, each as often: the MD5 of, say, 网页12搜索10引擎7

@@ -98,7 +98,6 @@ class SimHash(PublishedMethod):
         return self.keys(value), value.to_bytes(8, "big")
 
     def keys(self, value: int) -> list[int]:
-        """Return the key of a fingerprint for each table."""
         return [
             self.hashes.place(f"simhash {table} {value & mask:016x}")
             for table, mask in enumerate(self.parameters.tables)
