@@ -83,8 +83,8 @@ class Fingerprint:
     ``whole``: the sketch of the text with its boilerplate, if it has any. ``own``: number of own letters and digits;
     None if the method does not count them. ``site``: the state's counts of the site. ``boilerplate``: sentences left
     out. ``site_free``: the sketch without boilerplate of its own site only, if there is other boilerplate too.
-    ``title``: the method's view of the title. ``quoted``: number of quoted letters and digits. ``in_form``: see
-    ``Comparison``.
+    ``title``: the method's view of the title. ``quoted``: number of quoted letters and digits. ``in_form``: of
+    any comparison (see there).
     """
 
     keys: tuple[int, ...]
@@ -130,8 +130,8 @@ class Comparison:
 
     ``similarity`` and ``containment`` (of the shorter page in the longer one) lie in [0, 1]. ``certain``: a duplicate
     by similarity alone. ``identical``: same article, word by word, and same title. ``kind``: how the pages are
-    alike, or None. ``same_site``: both are known to be of one site. ``in_form``: they also look alike, and a title word
-    of one page is missing in the other, as if one template was filled in twice.
+    alike, or None. ``in_form``: they look alike, perhaps on one site, and a title word of one page is missing in the
+    other, as if one template was filled in twice.
     """
 
     similarity: float
@@ -140,7 +140,6 @@ class Comparison:
     certain: bool
     identical: bool
     kind: Kind | None = None
-    same_site: bool = False
     in_form: bool = False
 
     def is_copy(self, also_copies: Set[Kind]) -> bool:

@@ -139,13 +139,12 @@ def search(
         nearest: SimilarPage | None = None
         near_miss: SimilarPage | None = None
         best: tuple[bool | float, ...] = ()
-        in_form = may_be_template = False
+        in_form = False
         for earlier in pages:
             if not method.may_be_alike(fingerprint, earlier.sketch):
                 continue
             comparison = method.compare(fingerprint, earlier.sketch, overused_keys)
             in_form |= comparison.in_form
-            may_be_template |= comparison.in_form and not comparison.same_site
             least = near_miss.comparison.similarity if near_miss else _NEAR_MISS
             if comparison.similarity > least and not comparison.is_copy(also_copies):
                 near_miss = SimilarPage(comparison, earlier, earlier)
@@ -155,9 +154,9 @@ def search(
                 leader = representative_of(store, earlier, except_url=url)
                 if leader is not None:
                     nearest, best = SimilarPage(comparison, leader, earlier), ranked
-        if not may_be_template or fingerprint.in_form or nearest is None or not nearest.comparison.duplicate:
+        if not in_form or fingerprint.in_form or nearest is None or not nearest.comparison.duplicate:
             return SearchResult(overused_keys, nearest, in_form, near_miss)
-        # Of an unknown site: a lookalike under another title shows that common text may be a template.
+        # A lookalike under another title shows that common text may be a template.
         fingerprint = replace(fingerprint, in_form=True)
 
 

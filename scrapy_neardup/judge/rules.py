@@ -237,7 +237,7 @@ def reserve(
         and not context.person_says_keep
     ):
         comparison, old = near.comparison, near.compared  # nearly its original: why is it none?
-        decision = context.method.decision(context.fingerprint, old.sketch, context.search_result.overused_keys)
+        decision = context.method.decision(fingerprint, old.sketch, context.search_result.overused_keys)
         why = f"similarity {comparison.similarity:.4f}, containment {comparison.containment:.4f}: {decision}"
         evidence = replace(evidence, near_miss=old.url, near_why=why)
     if record.keys and not policy.prefers_first:

@@ -192,7 +192,7 @@ def test_pages_that_share_a_disclaimer_of_most_of_their_text_are_no_copies(site:
         assert len(DISCLAIMER) > 0.8 * len(new.text)
         assert judged(new, old).duplicate, "while nobody knows the disclaimer"
         found = compared(new, old, known_before=known_before)
-        assert (found.duplicate, found.same_site) == (False, site == new.site)
+        assert not found.duplicate
         assert found.similarity < 0.3
     for notice, said, others in NUMBERED[:6]:
         new, old = (page(with_lines(notice.format(one), BOILERPLATE), site="a.example") for one in (said, others))

@@ -99,6 +99,9 @@ def test_a_form_that_is_filled_in_with_other_numbers_is_another_page() -> None:
         assert reworded == 0.0, seed
         assert numbers == pytest.approx(0.35, abs=0.17), "a half of the share, by a sample of twelve numbers"
         assert not judged(new, OLD).duplicate, seed
+        same_title = on_site(filled_in(REPORT, 0.7, seed), TITLES[0])
+        assert not judged(same_title, OLD).duplicate, "as of the notices of two days"
+        assert judged(replace(same_title, reader="prose"), OLD).duplicate, "these may be counters"
         assert judged(new, OLD, by_numbers=0.0).duplicate == (judged(new, OLD).similarity >= 0.7), seed
 
 

@@ -259,9 +259,16 @@ def test_of_a_headline_that_is_alike_less_must_agree_than_under_another_one() ->
         ("The old rope locker is open to visitors", False),
     ]:
         judge, article = known_site(), story(1, 24)
-        answer(judge, shown("first", article, FORM, "Ferry sails before dawn with pear growers"))
+        first = shown("first", article, FORM, "Ferry sails before dawn with pear growers")
+        answer(judge, first)
         second = shown("second", [*article[3:], *story(2, 2)], FORM, title)
         assert (copied(answer(judge, second)) == "first") is copy
+        # The title of both is the site's name, as only the headlines differ.
+        judge = known_site()
+        for number in range(3):
+            answer(judge, shown(f"front{number}", story(30 + number, 12), FORM, "River news"))
+        named = [replace(one, title="River news") for one in (first, second)]
+        assert [copied(answer(judge, one)) for one in named] == [None, None]
 
 
 def test_of_a_page_read_from_html_short_lines_are_counted_too() -> None:

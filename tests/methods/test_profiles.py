@@ -62,8 +62,10 @@ def test_products_of_one_family_are_kept_and_the_same_product_is_not() -> None:
     for settings in cases:
         assert judged(settings, [*family, again]) == [Outcome.UNIQUE, Outcome.UNIQUE, Outcome.DUPLICATE]
     unnamed = replace(family[0], text=family[0].text.replace("Heron", "bench"))
-    assert judged({}, [unnamed, family[1]]) == [Outcome.UNIQUE, Outcome.DUPLICATE]
-    assert judged(dict(CATALOGUE), [unnamed, family[1]]) == [Outcome.UNIQUE, Outcome.UNIQUE]
+    assert judged({}, [unnamed, family[1]]) == [Outcome.UNIQUE, Outcome.UNIQUE]
+    other = product(4, "Bench", family[0].text)
+    assert judged({}, [other, family[1]]) == [Outcome.UNIQUE, Outcome.DUPLICATE]
+    assert judged(dict(CATALOGUE), [other, family[1]]) == [Outcome.UNIQUE, Outcome.UNIQUE]
 
 
 PLACES = [
@@ -82,11 +84,11 @@ SHED = (
 
 
 def family(place: str) -> list[Page]:
-    """Products of a shop in one form: what they share differs from place to place. The first is named in no text."""
+    """Products of a shop in one form: what they share differs from place to place. The first has no name."""
     shared = "\n".join(line.format(name="shed", place=place) * 2 for line in SHED)
     first = 100 * PLACES.index(place)
     return [
-        product(first + number, f"{name} of {place}", f"{shared}\nThis one is called {name if number else 'so'}.")
+        product(first + number, f"{name} of {place}" if number else place, f"{shared}\nThis one is called {name}.")
         for number, name in enumerate(NAMES)
     ]
 

@@ -77,7 +77,6 @@ class Features(NamedTuple):
     title_numbers: bool
     gone: float
     same_title: float
-    #: Whether the texts are not short and each title has a word that is nowhere in the other page.
     other_name: float
     numbers: float
     form: float
@@ -97,7 +96,7 @@ MEANINGS: Mapping[str, str] = {
     "reworded": "long texts with other wording and the same numbers, so no template",
     "numbers": "share of numbers that differ (counts less in a long text)",
     "title": "Jaccard similarity of the title words",
-    "other_name": "1 if each title has a word that is nowhere in the other page (on one site)",
+    "other_name": "1 if each title has a word that is nowhere in the other page (perhaps on one site)",
     "containment": "share of the smaller page that the other contains",
     "contained": "share of the new page that the earlier page contains",
     "whole": "similarity with boilerplate (lower bound)",
@@ -131,8 +130,7 @@ def compare(
     same_title = float(_has_same_title(new, earlier))
     in_form = found.in_form or gone > 0 or same_title > 0 or similar_title < p.retitled or other_numbers
     other_name = False
-    may_name = other_words and length >= FIXED.names_again and (is_one_site or (is_unknown_site and not in_form))
-    if title and may_name:
+    if title and other_words and length >= FIXED.names_again and (is_one_site or is_unknown_site):
         other_name = title.names_another(earlier)
     form = _form(new, earlier, both.containment, in_form=in_form or other_name)
     # In equal sentences numbers are no evidence: these may be the template, or a footer with an address.
@@ -149,7 +147,7 @@ def compare(
         title_numbers=other_numbers,
         gone=gone,
         same_title=same_title,
-        other_name=float(is_one_site and other_name),
+        other_name=float(other_name),
         numbers=_numbers(new, earlier, length, form, same_title),
         form=form,
         reworded=form if are_reworded else 0.0,

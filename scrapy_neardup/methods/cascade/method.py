@@ -119,7 +119,7 @@ class Cascade(Method):
             kind = pair.kind(duplicate=duplicate)
         return Comparison(
             *(similarity, containment, duplicate, duplicate and pair.is_certain, identical, kind),
-            *(pair.same_site, pair.in_form),
+            pair.in_form,
         )
 
     def is_minor_update(self, new: Fingerprint, delivered: bytes) -> bool:

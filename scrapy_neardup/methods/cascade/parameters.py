@@ -118,6 +118,9 @@ class FixedThresholds(NamedTuple):
     reworded: int = 4
     #: Different numbers of two longer texts: with fewer they are the same by chance.
     few_numbers: int = 5
+    #: Share of numbers, of the text with fewer, that the other one lacks: from it on a form under one title is another
+    #: notice. In nine corpora these were eleven notices of another day, and no copy.
+    other_numbers: float = 0.4
 
     # -- A page and its delivered version: edited teasers, pages at two dates, and pairs of other notices, each read as
     # two versions of one URL.

@@ -36,7 +36,7 @@ class PairJudge:
         self.same_site = new.site == earlier.site > 0
         #: They are the same, or one is unknown.
         self.may_be_one_site = self.same_site or not (new.site and earlier.site)
-        self._fingerprint = fingerprint
+        self.fingerprint = fingerprint
         self._common = common
         counts = fingerprint.site
         #: Share of the site's pages that look like a page under another title; 0 between sites.
@@ -47,7 +47,7 @@ class PairJudge:
     @cached_property
     def texts(self) -> Features:
         """The features of the texts, articles and all around them."""
-        return compare(self.new, self.earlier, self._fingerprint, self._common, self.parameters)
+        return compare(self.new, self.earlier, self.fingerprint, self._common, self.parameters)
 
     @cached_property
     def features(self) -> Features:
@@ -56,7 +56,7 @@ class PairJudge:
         if new.article is None and earlier.article is None:
             return self.texts
         views = new.article_view(), earlier.article_view()
-        articles = compare(*views, self._fingerprint, self._common, self.parameters, articles=True)
+        articles = compare(*views, self.fingerprint, self._common, self.parameters, articles=True)
         differ = bool(new.article and earlier.article) and articles.similarity < FIXED.articles_apart
         return articles if differ or articles.similarity > self.texts.similarity else self.texts
 
@@ -99,11 +99,13 @@ class PairJudge:
         if self.new.lines is None or self.earlier.lines is None or not self.same_site:
             return None
         features = self.features
+        # A title on both pages, beside headlines that differ, names the site.
+        titles_alike = self.new.title != self.earlier.title and features.title >= FIXED.titles_alike
         return compare_on_site(
             self.new.lines,
             self.earlier.lines,
-            self._fingerprint.site,
-            titles_alike=features.title >= FIXED.titles_alike and not features.title_numbers,
+            self.fingerprint.site,
+            titles_alike=titles_alike and not features.title_numbers,
             same_article=self.same_article,
             similarity=features.similarity,
         )
@@ -135,10 +137,10 @@ class PairJudge:
         Both have one title. Of a short text all numbers are the same. A longer text may have others in short lines: a
         counter, a date.
         """
-        new, earlier, title = self.new, self.earlier, self._fingerprint.title
+        new, earlier, title = self.new, self.earlier, self.fingerprint.title
         if title is None or new.title != earlier.title or self.has_grown():
             return False
-        whole, bits = self._fingerprint.whole, self.parameters.bits
+        whole, bits = self.fingerprint.whole, self.parameters.bits
         if new.article and earlier.article:
             new, earlier, whole = new.article_view(), earlier.article_view(), b""
         found = overlap(new, earlier.minwise, earlier.shingles, earlier.whole, whole, bits)
@@ -262,34 +264,43 @@ def _open_differently(pair: PairJudge) -> Decision | None:
 
 
 def _have_other_names(pair: PairJudge) -> Decision | None:
-    """Two pages of one site are about two things if each title has a word that is nowhere in the other page.
+    """Pages in one form are about two things if each title has a word that is nowhere in the other page.
 
-    Nearly equal pages are exempt, as one advert under many titles, but not on a catalogue. Pages from HTML have
-    headlines and lines as evidence.
+    They are in one form if an earlier page, this one or a third one, looks like the new page and a title word is gone.
+    Without such a page this holds on one site only, and nearly equal pages are exempt, as one advert under many titles,
+    but not on a catalogue. Pages from HTML have headlines and lines as evidence.
     """
     features = pair.features
     if not features.other_name or features.reworded or pair.new.lines is not None:
         return None
-    if features.similarity >= FIXED.one_advert and not pair.is_on_catalogue:
+    may_be_advert = features.similarity >= FIXED.one_advert and not pair.is_on_catalogue
+    if not pair.fingerprint.in_form and (may_be_advert or not pair.same_site):
         return None
-    sentence = "Both pages are of one site, and each title has a word that is nowhere in the other page."
+    sentence = "Each title has a word that is nowhere in the other page, and the common text may be a form."
     return Decision(False, f"{sentence} They are about two things.")
 
 
 def _give_other_numbers(pair: PairJudge) -> Decision | None:
-    """Pages in one form under other titles are two notices if each text has a number that the other lacks.
+    """Pages in one form are two notices if they give other numbers.
 
-    A form is filled in with another date, version or price, and little else differs. A copy repeats the numbers. Where
-    the titles give different numbers, any difference in the numbers of the texts is enough. Texts from HTML may hold
-    counters.
+    A form is filled in with another date, version or price, and little else differs. A copy repeats the numbers. Under
+    one title many must differ, as a copy may correct some. Under other titles it is enough if each text has
+    a number that the other lacks. Where the titles give different numbers, any difference in the numbers of the texts
+    is enough. Texts from HTML may hold counters.
     """
     new, earlier, features = pair.new, pair.earlier, pair.features
-    if not features.form or features.same_title or not (new.words and earlier.words):
+    if not features.form or not (new.words and earlier.words):
         return None
-    differ = features.title_numbers and new.numbers != earlier.numbers
-    if not differ and (new.lines or earlier.lines or not new.numbers.contradicts(earlier.numbers)):
+    ours, theirs, are_html = new.numbers, earlier.numbers, bool(new.lines or earlier.lines)
+    if features.same_title:
+        differ = not are_html and ours.missing_share(theirs) >= FIXED.other_numbers
+    elif features.title_numbers:
+        differ = ours != theirs
+    else:
+        differ = not are_html and ours.contradicts(theirs)
+    if not differ:
         return None
-    return Decision(False, "The titles differ, and each page has other numbers. They are two notices.")
+    return Decision(False, "The common text may be a form, and the pages give other numbers. They are two notices.")
 
 
 def _reach_score(pair: PairJudge) -> Decision | None:
