@@ -273,6 +273,9 @@ class PartDetector(Detector):
 
     store: PartStore
 
+    def shared(self, page: Page, sketch: bytes) -> tuple[Any, ...]:
+        return (sketch,)  # see ``ArchivePart.find_shared``
+
     def fingerprint(self, page: Page, *others: Any) -> Fingerprint | None:
         made = self.store.stored
         if made is None:

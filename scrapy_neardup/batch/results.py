@@ -62,7 +62,7 @@ class ArchivedPage(NamedTuple):
 
 def judged_pages(part: ArchivePart) -> Iterator[ArchivedPage]:
     """Return the pages of a part with their verdicts."""
-    judged = {row["rank"]: row for row in part.judged_pages().to_pylist()}
+    judged = {row["rank"]: row for row in part.results().to_pylist()}
     for batch in part.batches():
         columns = stored_pages(batch), *(batch[name].to_pylist() for name in ("rank", "keys", "sketch"))
         for (page, _), rank, keys, sketch, sentences in zip(*columns, batch["sentences"], strict=True):
@@ -91,7 +91,7 @@ def write_verdicts(run: BatchRun, path: Path) -> Iterable[Counter[str]]:
     names, counts = make_column(run.inputs, pa.string()), {name: Counter[str]() for name in _COUNTED}
     with replace_file(path) as draft, pq.ParquetWriter(draft, VERDICTS, compression="zstd") as writer:
         for part in run.own_parts:
-            judged = part.judged_pages()
+            judged = part.results()
             known = numbers(judged["rank"])
             tags, tables = pa.concat_tables([judged.select(TAG.names), _UNIQUE]).combine_chunks(), [_NONE]
             for batch in part.batches(("rank", "url", "reader")):

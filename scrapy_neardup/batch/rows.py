@@ -131,13 +131,14 @@ class HashSet:
 
     def __init__(self, hashes: Hashes) -> None:
         self._hashes, bits = hashes, len(hashes).bit_length() + 3
-        self._shift, self._table = np.uint64(64 - bits), np.zeros(1 << bits, bool)
+        # Keys have 40 bits, and sentences 32.
+        self._shift, self._table = np.uint64(max(0, int(hashes[-1]).bit_length() - bits)), np.zeros(1 << bits, bool)
         self._table[hashes >> self._shift] = True
 
     def rows_in(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Return the rows with one of these hashes."""
         hashes = numbers(rows["hash"])
-        places = np.flatnonzero(self._table[hashes >> self._shift])
+        places = np.flatnonzero(self._table.take((hashes >> self._shift).view(np.int64), mode="clip"))
         return rows.take(pa.array(places[is_among(hashes[places], self._hashes)]))
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from hashlib import blake2b
 from itertools import chain
@@ -43,7 +43,7 @@ from scrapy_neardup.batch.rows import (
     rows_on,
     sorted_set,
 )
-from scrapy_neardup.batch.runs import ArchivePart, BatchOptions, BatchRun
+from scrapy_neardup.batch.runs import ArchivePart, BatchOptions, BatchRun, Stretch
 from scrapy_neardup.errors import NearDupError
 
 if TYPE_CHECKING:
@@ -104,23 +104,9 @@ class LocalRunner:
     def _complete(self) -> None:
         leave_pandas_out()
         pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps a tenth more memory while parts are judged
-        run, pages = self._run, 0
-        earlier = [*(run.previous.parts if run.previous else ())]
-        with closing(self._files()) as files:
-            for part in run.group(files):
-                judge_after(run.options, part, earlier)
-                earlier.append(part)
-                pages += sum(map(len, part.batches(("rank",))))
-                self._inform(f"{pages:,} pages judged")
-
-    def _files(self) -> Generator[Path]:
-        """Yield the files of pages in their order. Each comes when it is written."""
-        run = self._run
-        with ProcessPoolExecutor(self._readers, _CONTEXT, _begin_reader) as pool:
+        with self._open_pool() as pool:
             try:
-                reading = {one: pool.submit(read_stretch, run, one) for one in run.stretches()}
-                for number in range(run.first_input, run.first_input + len(run.inputs)):
-                    yield from self._files_of(number, [task for one, task in reading.items() if one.input == number])
+                self._judge_all(pool)
             except BrokenProcessPool:
                 raise NearDupError(
                     "A process of the run was killed, perhaps because memory ran out. Run the command again with a "
@@ -128,6 +114,28 @@ class LocalRunner:
                 ) from None
             finally:
                 pool.shutdown(cancel_futures=True)
+
+    def _open_pool(self) -> Executor:
+        return ProcessPoolExecutor(self._readers, _CONTEXT, _begin_reader)
+
+    def _judge_all(self, pool: Executor) -> None:
+        """Judge all parts while the pool reads; once it has read all, it finds the shared sentences."""
+        run, pages, finding = self._run, 0, list[Future[None]]()
+        earlier = [*(run.previous.parts if run.previous else ())]
+        reading = {one: pool.submit(read_stretch, run, one) for one in run.stretches()}
+        for part in run.group(self._files(reading)):
+            judge_after(run.options, part, earlier)
+            finding.append(pool.submit(part.find_shared, run.options))
+            earlier.append(part)
+            pages += sum(map(len, part.batches(("rank",))))
+            self._inform(f"{pages:,} pages judged")
+        for task in finding:
+            task.result()
+
+    def _files(self, reading: Mapping[Stretch, Future[int]]) -> Iterator[Path]:
+        """Yield the files of pages in their order. Each comes when it is written."""
+        for number in range(self._run.first_input, self._run.first_input + len(self._run.inputs)):
+            yield from self._files_of(number, [task for one, task in reading.items() if one.input == number])
 
     def _files_of(self, input: int, reading: Sequence[Future[int]]) -> Iterator[Path]:
         group = 0
@@ -259,6 +267,9 @@ class SparkRunner(LocalRunner):
             while own and judged:
                 rounds, judged = rounds + 1, self._round(parts, own)
                 self._inform(f"round {rounds}: {judged} of {len(own)} parts judged")
+            self._session.sparkContext.parallelize(own, len(own) or 1).foreach(
+                partial(ArchivePart.find_shared, options=run.options)
+            )
 
     @contextmanager
     def _open(self) -> Iterator[None]:

@@ -1,7 +1,8 @@
 """A run of batch: a folder with its inputs, its settings, and all results so far.
 
 ``run.json`` has the inputs, the settings and the secret of the hashes. ``pages`` holds PAGES in files of consecutive
-ranks. ``rows`` has two files of each judged part: ROWS, and JUDGED. A file is written completely or not at all.
+ranks. ``rows`` has three files of each judged part: ROWS, JUDGED and SHARED. Each file is written completely or not at
+all.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from scrapy_neardup.atomic import open_private, replace_file
-from scrapy_neardup.batch.rows import ROWS, TOPICS, Numbers, Questions, Topic, is_among, numbers, sorted_set
+from scrapy_neardup.batch.rows import ROWS, TOPICS, Numbers, Questions, Topic, is_among, make_table, numbers, sorted_set
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods import Method
+from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import extractor_name
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.layout import kept_url
@@ -60,7 +62,8 @@ TAG = pa.schema(
 )
 #: The pages of a part that may be more than a new original: see ``part_pages``. ``match``: the id of the page that
 #: decided the verdict, or 0. ``record``: the packed record that the page wrote, or null. ``id`` is its id, and it
-#: replaces the record ``replaces``. Ids are ranks. All other pages of a part are new originals.
+#: replaces the record ``replaces``. Ids are ranks. ``shared``: the sketch of the page that holds the shared sentences.
+#: All other pages of a part are new originals.
 JUDGED = pa.schema(
     [
         ("rank", pa.int64()),
@@ -68,9 +71,12 @@ JUDGED = pa.schema(
         *((name, pa.int64()) for name in ("id", "replaces")),
         ("record", pa.binary()),
         ("match", pa.int64()),
-        *TAG,
+        *list(TAG)[:-1],
+        ("shared", pa.list_(pa.binary())),
     ]
 )
+#: What no verdict depends on: ``shared`` of a verdict for each row of JUDGED.
+SHARED = pa.schema([TAG.field("shared")])
 #: Flags of a judged page: its sentences count for its site, and everywhere; it counts among the pages of its site that
 #: are forms or not, and it is a form.
 HERE, EVERYWHERE, FORMED, FORM = 1, 2, 4, 8
@@ -154,13 +160,14 @@ class BatchOptions:
 
 @dataclass(frozen=True, slots=True)
 class ArchivePart:
-    """A part: its number, the rank of its first page, the files with its pages, and the files that judging writes."""
+    """A part: its number, the rank of its first page, the files with its pages, and the files that are made of them."""
 
     number: int
     first: int
     files: tuple[Path, ...]
     rows: Path
     judged: Path
+    shared: Path
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Return its pages, a thousand at most at a time, as PAGES or with only these columns."""
@@ -171,7 +178,7 @@ class ArchivePart:
         with new_arrow(self.judged, JUDGED.with_metadata({"digest": digest}), compression=None) as writer:
             writer.write_table(judged.combine_chunks())  # not packed: mapped, to read single rows
         schema = ROWS.with_metadata({"digest": digest})
-        with new_arrow(self.rows, schema) as writer:
+        with new_arrow(self.rows, schema, compression=None) as writer:
             for table in rows:
                 columns = [column.combine_chunks() for column in table.columns]
                 writer.write_batch(pa.record_batch(columns, schema))
@@ -181,18 +188,32 @@ class ArchivePart:
 
         A kill, or two tasks of Spark for one part, may leave two files that do not belong together: it is not judged.
         """
-        if not self.rows.exists():
-            return ""
-        schemas = (pa.ipc.open_file(pa.memory_map(str(file))).schema for file in (self.judged, self.rows))
-        one, other = (schema.metadata[b"digest"].decode() for schema in schemas)
+        one, other = map(_digest_of, (self.judged, self.rows))
         return one if one == other else ""
+
+    def find_shared(self, options: BatchOptions) -> None:
+        """Find the sentences that judged pages share with the pages that decided, unless they are found.
+
+        No verdict depends on them, so they are found apart from judging.
+        """
+        method, digest, judged = options.make_method(), self.digest(), self.judged_pages()
+        if _digest_of(self.shared) == digest:
+            return
+        sketches = dict(zip(*(judged[name].to_pylist() for name in ("rank", "shared")), strict=True))
+        known, found = numbers(judged["rank"]), list[tuple[str, ...]]()
+        for batch in self.batches(("rank", "text")):
+            pages = batch.filter(pa.array(is_among(numbers(batch["rank"]), known)))
+            for rank, text in zip(*(pages[name].to_pylist() for name in ("rank", "text")), strict=True):
+                page = Page("", text=decode(text)) if sketches[rank] else None
+                found.append(method.shared(page, *sketches[rank]) if page else ())
+        with new_arrow(self.shared, SHARED.with_metadata({"digest": digest})) as writer:
+            writer.write_table(make_table([found], SHARED))
 
     def rows_of(self, *topics: Topic) -> Iterator[pa.RecordBatch]:
         """Return ROWS of each of these topics."""
-        with pa.OSFile(str(self.rows)) as file:
-            reader = pa.ipc.open_file(file)
-            for topic in topics:
-                yield reader.get_batch(topic - 1).replace_schema_metadata(None)
+        reader = pa.ipc.open_file(pa.memory_map(str(self.rows)))
+        for topic in topics:
+            yield reader.get_batch(topic - 1).replace_schema_metadata(None)
 
     def questions(self) -> Questions:
         """Return the hashes that the judged pages ask for."""
@@ -202,6 +223,13 @@ class ArchivePart:
     def judged_pages(self) -> pa.Table:
         """Return JUDGED, mapped into memory."""
         return pa.ipc.open_file(pa.memory_map(str(self.judged))).read_all()
+
+    def results(self) -> pa.Table:
+        """Return JUDGED with the shared sentences."""
+        with pa.OSFile(str(self.shared)) as file:
+            shared = pa.ipc.open_file(file).read_all()["shared"]
+        judged = self.judged_pages()
+        return judged.set_column(len(judged.schema) - 1, "shared", shared)
 
     def records(self, ranks: Numbers) -> Iterator[tuple[int, bytes]]:
         """Return the ids and packed records that the pages with these ranks, which ascend, wrote."""
@@ -216,6 +244,11 @@ class ArchivePart:
                     yield page["rank"], new_record(**page | {"url": kept_url(decode(page["url"]))}).pack()
                 elif one["record"] is not None:
                     yield one["id"], one["record"]
+
+
+def _digest_of(file: Path) -> str:
+    """Return the digest of the answers with which a file of a part was made; empty without the file."""
+    return pa.ipc.open_file(pa.memory_map(str(file))).schema.metadata[b"digest"].decode() if file.exists() else ""
 
 
 class Stretch(NamedTuple):
@@ -323,7 +356,8 @@ class BatchRun:
     def _part(self, number: int, files: Sequence[Path]) -> ArchivePart:
         input, group = map(int, files[0].stem.split("-"))
         first, names = rank_of(input, group * self.records_of_file), self.folder / "rows" / f"{number:06}"
-        return ArchivePart(number, first, tuple(files), names.with_suffix(".arrow"), names.with_suffix(".judged"))
+        made = (names.with_suffix(suffix) for suffix in (".arrow", ".judged", ".shared"))
+        return ArchivePart(number, first, tuple(files), *made)
 
     def stretches(self) -> list[Stretch]:
         """Return the stretches that no process has read yet."""

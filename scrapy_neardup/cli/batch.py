@@ -43,7 +43,7 @@ verdicts:
   the parts of a verdict. Inputs are all that 'dedup' reads, but for standard input. Needs the extra: parquet.
 
 the run:
-  One process judges, and others read: one for each core, or NEARDUP_WORKERS processes. The folder of the run is about
+  One process judges, and others read: one for each core, or NEARDUP_WORKERS processes. The folder of the run is twice
   as large as the texts. If the command is interrupted or killed, the same command goes on where it was. Keep the folder
   to judge later pages against these with --previous; else remove it.
 

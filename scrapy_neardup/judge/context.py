@@ -75,6 +75,10 @@ class CrawlContext:
         #: The method and all settings that decide, as text to be hashed: see ``rules.drop_hashes``.
         self.settings_text = json.dumps((method.recipe(), method.decisions(), *policy.rules().values()), sort_keys=True)
 
+    def shared(self, page: Page, sketch: bytes) -> tuple[Any, ...]:
+        """``Match.shared`` of a page and an earlier one with this sketch."""
+        return self.method.shared(page, sketch)
+
 
 class Context:
     """A page that is judged, and what the state knows of it.
@@ -188,7 +192,7 @@ class Context:
         """The match with the page that decides: the id of its group, and the sentences that both pages hold."""
         comparison, leader, compared = similar.comparison, similar.leader, similar.compared
         has_texts = self.page.text and compared.sketch and not compared.is_unjudged
-        shared = self.method.shared(self.page, compared.sketch) if has_texts else ()
+        shared = self.crawl.shared(self.page, compared.sketch) if has_texts else ()
         similarity, containment = comparison.similarity, comparison.containment
         return Match(leader.group, leader.url, leader.first_seen, similarity, containment, shared)
 

@@ -82,6 +82,8 @@ _SENTENCE = 50
 _LEAST_INTRO = 40
 #: An element around another one holds the same prose if the inner one has at least this share of it.
 _SAME_SHARE = 0.9
+#: Links beside the prose in one element are a part of the article from this share of its letters.
+_LEAST_LIST = 0.5
 #: Elements that hold one article.
 _ARTICLES = ("article", "main")
 
@@ -220,8 +222,9 @@ def _find_list(blocks: list[Block], roles: list[LineRole], sections: Sequence[Se
 
     trafilatura takes such a list for a menu. Its introduction alone would make two lists copies. The element of the
     article is the smallest one with the longest line and links, without other prose. A menu may stand in it above the
-    headline. A list has more letters of links than there are in prose and main text; links to related pages have fewer.
-    ``hidden``: letters of the main text that are not visible.
+    headline, and an ``aside`` leads to other articles. If the prose has an element of its own, the links around it may
+    do so too, unless they have more letters than prose and main text. ``hidden``: letters of the main text that are not
+    visible.
     """
     own, linked = [], []  # letters of each line
     for block, role in zip(blocks, roles, strict=True):
@@ -231,8 +234,11 @@ def _find_list(blocks: list[Block], roles: list[LineRole], sections: Sequence[Se
     main = [size * (role is LineRole.ARTICLE) for size, role in zip(own, roles, strict=True)]
     if not any(main):
         main = own
-    if sum(own) < _LEAST_INTRO:
+    if sum(own) < _LEAST_INTRO or sum(linked) <= _LEAST_LIST * sum(main):  # most pages
         return []
+    for one in sections:
+        if one.element.tag == "aside":
+            linked[one.start : one.end] = [0] * (one.end - one.start)
     longest = main.index(max(main))
     around = [one for one in sections if one.start <= longest < one.end]
     article = next((one for one in around if one.element.tag in _ARTICLES or any(linked[one.start : one.end])), None)
@@ -245,7 +251,8 @@ def _find_list(blocks: list[Block], roles: list[LineRole], sections: Sequence[Se
     if not starts and article.element.tag != "body":
         starts = [n for n in range(start, end) if own[n]]
     start = starts[0] if starts else end
-    is_list = sum(linked[start:end]) > max(sum(main) + hidden, sum(own[start:end]))
+    least = _LEAST_LIST if article is inner else 1
+    is_list = sum(linked[start:end]) > least * max(sum(main) + hidden, sum(own[start:end]))
     return [n for n in range(start, end) if linked[n]] if is_list else []
 
 

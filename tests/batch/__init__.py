@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import random
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from scrapy_neardup.batch.counts import ExactCounts
-from scrapy_neardup.batch.pages import read_stretch
 from scrapy_neardup.batch.results import judged_pages
 from scrapy_neardup.batch.runners import LocalRunner
 from scrapy_neardup.batch.runs import BatchOptions, BatchRun
@@ -34,29 +33,24 @@ class Killed(Exception):
     """The run is interrupted."""
 
 
-class InlineRunner(LocalRunner):
-    """Runs the stages in this process, and reads in a random order; it is killed at the task ``ends``."""
+class InlineRunner(LocalRunner, Executor):
+    """Runs all tasks in this process; it is killed at the task ``ends``."""
 
-    def __init__(self, run: BatchRun, seed: int = 0, ends: int = 0) -> None:
+    def __init__(self, run: BatchRun, ends: int = 0) -> None:
         super().__init__(run, 0)
-        self._random = random.Random(seed)
         self._ends = ends
         self.tasks = 0
 
-    def _files(self) -> Generator[Path]:
-        stretches = self._run.stretches()
-        self._random.shuffle(stretches)
-        for stretch in stretches:
-            self._end()
-            read_stretch(self._run, stretch)
-        for file in sorted(self._run.folder.glob("pages/[0-9]*.arrow")):
-            self._end()
-            yield file
+    def _open_pool(self) -> Executor:
+        return self
 
-    def _end(self) -> None:
+    def submit(self, task: Callable[..., T], /, *arguments: Any, **others: Any) -> Future[T]:
         self.tasks += 1
         if self.tasks == self._ends:
             raise Killed
+        done = Future[T]()
+        done.set_result(task(*arguments))
+        return done
 
 
 def write_records(path: Path, records: Iterable[Mapping[str, Any]]) -> str:
@@ -96,8 +90,8 @@ def verdicts_of(run: BatchRun) -> list[dict[str, Any]]:
     return [plain(one.verdict) for part in run.parts for one in judged_pages(part)]
 
 
-def judge_in_parts(folder: Path, inputs: Sequence[str], pages: int, seed: int = 0) -> list[dict[str, Any]]:
+def judge_in_parts(folder: Path, inputs: Sequence[str], pages: int) -> list[dict[str, Any]]:
     """The verdicts of batch with so many pages a part."""
     run = make_run(folder, inputs, pages)
-    InlineRunner(run, seed).run()
+    InlineRunner(run).run()
     return verdicts_of(run)

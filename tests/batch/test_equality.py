@@ -162,7 +162,7 @@ def test_verdicts_do_not_depend_on_the_parts(case: str, parts: int, tmp_path: Pa
     name = write_records(tmp_path / "pages.jsonl", records)
     wanted = judge_in_order([name])
     assert len(Counter(one["verdict"] for one in wanted)) > 1
-    assert judge_in_parts(tmp_path / "run", [name], -(-len(records) // parts), parts) == wanted
+    assert judge_in_parts(tmp_path / "run", [name], -(-len(records) // parts)) == wanted
 
 
 @pytest.mark.parametrize("case", ["site", "disclaimer", "drawn", "line"])
@@ -227,4 +227,4 @@ def test_drawn_archives_of_several_inputs(
     folder = tmp_path_factory.mktemp("drawn")
     records = drawn(seed, count)
     names = [write_records(folder / f"{at}.jsonl", records[at : at + 25]) for at in range(0, count, 25)]
-    assert judge_in_parts(folder / "run", names, pages, seed) == judge_in_order(names)
+    assert judge_in_parts(folder / "run", names, pages) == judge_in_order(names)

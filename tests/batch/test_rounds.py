@@ -36,6 +36,8 @@ def judge_in_rounds(run: BatchRun, shuffles: int, seed: int) -> list[int]:
             given += runners._answer(common, first, iter(asked))
         chance.shuffle(given)
         judged.append(sum(batch.column(0)[0].as_py() for batch in runners._judge_parts(OPTIONS, parts, iter(given))))
+    for part in run.own_parts:
+        part.find_shared(OPTIONS)
     return judged
 
 

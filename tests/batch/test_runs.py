@@ -50,10 +50,10 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path, name: str) -> None:
     for ends in range(1, runner.tasks + 1, max(1, runner.tasks // 9)):
         folder = tmp_path / str(ends)
         with pytest.raises(Killed):
-            InlineRunner(make_run(folder, [name], 20), ends, ends).run()
+            InlineRunner(make_run(folder, [name], 20), ends).run()
         run = make_run(folder, [name], 20)
         assert not run.is_complete
-        InlineRunner(run, ends).run()
+        InlineRunner(run).run()
         assert verdicts_of(run) == verdicts_of(whole) == judge_in_order([name])
     InlineRunner(whole, ends=1).run()  # a complete run does nothing more
 
@@ -114,9 +114,10 @@ def test_a_part_whose_files_do_not_belong_together_is_judged_again(tmp_path: Pat
         InlineRunner(one).run()
     for part in other.parts[1:]:
         judge_if_new(OPTIONS, part, make_rows(Topic.KEY, part.number, np.zeros(0, np.int64)), [])
+        part.find_shared(OPTIONS)
     assert verdicts_of(run) != verdicts_of(other)
     given = [part.digest() for part in run.parts]
-    for suffix in (".judged", ".arrow"):
+    for suffix in (".judged", ".arrow", ".shared"):
         for lonely in other.folder.glob(f"rows/*{suffix}"):
             shutil.copy(lonely, run.folder / "rows")
         (run.folder / "complete").unlink()
