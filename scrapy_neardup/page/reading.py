@@ -247,10 +247,8 @@ def _find_list(blocks: list[Block], roles: list[LineRole], sections: Sequence[Se
     inner, start, end = around[0], article.start, article.end
     if sum(own[inner.start : inner.end]) < _SAME_SHARE * sum(own[start:end]):
         return []
-    starts = [n for n in range(start, end) if blocks[n].headline]
-    if not starts and article.element.tag != "body":
-        starts = [n for n in range(start, end) if own[n]]
-    start = starts[0] if starts else end
+    first = end if article.element.tag == "body" else start
+    start = next((n for n in range(start, end) if blocks[n].headline), first)
     least = _LEAST_LIST if article is inner else 1
     is_list = sum(linked[start:end]) > least * max(sum(main) + hidden, sum(own[start:end]))
     return [n for n in range(start, end) if linked[n]] if is_list else []
