@@ -8,12 +8,14 @@ the page, if it is credible.
 
 trafilatura finds the main text. It searches the whole tree many times, and its time grows with the number of elements.
 On a page of the web two of three elements are scripts, inline markup, menus, and columns beside the article. Without
-them it takes half the time (``benchmarks/extraction.py``). In an article of paragraphs only short links are left out.
+them it takes half the time (``benchmarks/extraction.py``). An article with few links needs no search: only short links
+and named parts, such as a share bar, are left out.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -61,12 +63,18 @@ _INLINE = (
 _REMOVED = "REMOVED"
 #: Elements that are removed if they have no text. Others end lines or fill the cells of a row.
 _OFTEN_EMPTY = ("a", "aside", "article", "div", "figure", "form", "label", "li", "p", "section", "span", "ul")
-#: Elements of an article that trafilatura leaves out only for these attributes, or if they hold little but links.
-_PLAIN = frozenset((
-    "p", "div", "section", "h1", "h2", "h3", "h4", "h5", "h6", "a", "br", "hr", "blockquote", "q", "cite", "span",
-    "pre", "code", "center",
-))  # fmt: skip
-_NAMING = frozenset(("class", "id", "role", "aria-hidden"))
+#: Elements that may stand beside an article, and words in their classes that say so.
+_BOXES = ("div", "dl", "li", "ol", "p", "section", "table", "ul")
+_BESIDE = re.compile(
+    "author|avatar|banner|bread-?crumb|button|by-?line|caption|comment|consent|cookie|footer|hidden|hide|menu|message"
+    "|meta|nav|newsletter|noprint|outbrain|overlay|promo|rating|related|reply|shar(?:e|ing)|sidebar|social|sponsor"
+    "|taboola|tags|teaser|widget",
+    re.IGNORECASE,
+)
+#: A link in one of these is no menu.
+_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
+#: Elements that are never a part of the text of an article.
+_ASIDE = ("aside", "dialog", "fieldset", "footer", "form", "menu", "nav")
 #: The type of a script with data that trafilatura may read.
 _JSON_LD = "application/ld+json"
 
@@ -74,6 +82,8 @@ _JSON_LD = "application/ld+json"
 _ARTICLE_SHARE = 0.8
 #: With fewer letters of prose, the page may have no article, and nothing is removed.
 _LEAST_PROSE = 500
+#: With a larger share of links, trafilatura decides which of them belong to the article.
+_FEW_LINKS = 0.05
 #: Letters of a phrase. Shorter lines may be names in a list.
 _PHRASE = 25
 #: A link of this many letters is a sentence, not an entry of a menu.
@@ -284,19 +294,20 @@ def simplify(root: lxml.html.HtmlElement) -> None:
 
 def isolate_article(
     root: lxml.html.HtmlElement, blocks: list[Block], sections: list[Section]
-) -> lxml.html.HtmlElement | None:
+) -> tuple[lxml.html.HtmlElement, float] | None:
     """Keep only the smallest element with 80 % of the prose and of the phrases, without menus in it.
 
-    Returns this element, or None if there is none; then all stays. ``sections``: in the order of their ends, as from
-    ``find_sections``, so inner ones come before outer ones.
+    Returns this element and the share of links in it, or None if there is none; then all stays. ``sections``: in the
+    order of their ends, as from ``find_sections``, so inner ones come before outer ones.
     """
-    prose, phrases, links = [0], [0], [0]  # letters before each line
+    prose, phrases, links, linked = [0], [0], [0], [0]  # letters before each line
     for block in blocks:
         size = len(block.letters)
         is_link = size < _SENTENCE and (block.frame or block.is_link)
         prose.append(prose[-1] + size * (not is_link))
         phrases.append(phrases[-1] + size * (not is_link and size >= _PHRASE))
         links.append(links[-1] + size * is_link)
+        linked.append(linked[-1] + size * block.is_link)
     least, least_phrases = _ARTICLE_SHARE * prose[-1], _ARTICLE_SHARE * phrases[-1]
     if prose[-1] < _LEAST_PROSE:
         return None
@@ -310,7 +321,8 @@ def isolate_article(
         return None
     article = sections[place]
     _remove_siblings(article.element)
-    _mark_menus(sections[:place], article, links, prose)
+    menus = _mark_menus(sections[:place], article, links, prose)
+    left = within(linked, article) - sum(within(linked, menu) for menu in menus)
     etree.strip_elements(root, _REMOVED, *_NEVER_READ, with_tail=False)
     for element in reversed(list(root.iter(*_OFTEN_EMPTY))):  # inner ones first
         if not (element.text or "").strip() and all(
@@ -318,15 +330,15 @@ def isolate_article(
         ):
             element.tag = _REMOVED
     etree.strip_elements(root, _REMOVED, with_tail=False)
-    return article.element
+    return article.element, left / within(prose, article)
 
 
-def _mark_menus(sections: list[Section], article: Section, links: list[int], prose: list[int]) -> None:
-    """Mark for removal the outermost sections of the article that are nearly only links.
+def _mark_menus(sections: list[Section], article: Section, links: list[int], prose: list[int]) -> list[Section]:
+    """Mark for removal the outermost sections of the article that are nearly only links, and return them.
 
     Entry n of ``links`` and ``prose`` is the number of letters before line n.
     """
-    first_removed = article.end
+    first_removed, marked = article.end, []
     for section in reversed(sections):  # from the last end to the first
         start, end = section.start, section.end
         if start < article.start:
@@ -336,6 +348,8 @@ def _mark_menus(sections: list[Section], article: Section, links: list[int], pro
         ):
             section.element.tag = _REMOVED
             first_removed = start
+            marked.append(section)
+    return marked
 
 
 def _remove_siblings(element: lxml.html.HtmlElement) -> None:
@@ -346,25 +360,42 @@ def _remove_siblings(element: lxml.html.HtmlElement) -> None:
         element = parent
 
 
-def _is_plain(article: lxml.html.HtmlElement) -> bool:
-    """Whether an article has only visible paragraphs and headings, and no class or id that says what a part is."""
-    return all(
-        element.tag in _PLAIN and _NAMING.isdisjoint(names := element.keys()) and not is_hidden(element, names)
-        for element in article.iterdescendants()
-    )
+def _read_article(article: lxml.html.HtmlElement, links: float) -> list[str]:
+    """Return the lines of an article that needs no trafilatura, or none. ``links``: the share of links in it.
+
+    These are all lines but short links, without small parts that their classes name. trafilatura reads an article with
+    large ones, and a hidden paragraph that a script may show. An article of nothing but long lines of links has these.
+    """
+    if _FEW_LINKS < links < 1 - _FEW_LINKS:
+        return []
+    beside = list(article.iterdescendants(*_ASIDE))
+    for element in article.iterdescendants(*_BOXES):
+        names = element.keys()
+        if is_hidden(element, names) and element.text_content().strip():
+            return []
+        if "class" in names and _BESIDE.search(element.get("class") or ""):
+            beside.append(element)
+    if sum(len(element.text_content()) for element in beside) > (1 - _ARTICLE_SHARE) * len(article.text_content()):
+        return []
+    for element in beside:
+        element.tag = _REMOVED
+    etree.strip_elements(article, _REMOVED, with_tail=False)
+    for heading in article.iterdescendants(*_HEADINGS):
+        etree.strip_tags(heading, "a")
+    lines = find_sections(article)[0]
+    return [line.text for line in lines if not line.is_link or len(line.letters) >= _SENTENCE]
 
 
 def main_text(root: lxml.html.HtmlElement | None, blocks: list[Block], sections: list[Section]) -> str:
-    """Reduce a tree to its article and return the main text: all lines but short links if it is plain paragraphs.
+    """Reduce a tree to its article and return the main text, without trafilatura if the article has few links.
 
     Empty if there is none or trafilatura fails. The caller then takes the visible prose.
     """
     if root is None:
         return ""
     article = isolate_article(root, blocks, sections)
-    if article is not None and _is_plain(article):
-        lines = find_sections(article)[0]
-        return "\n".join(line.text for line in lines if not line.is_link or len(line.letters) >= _SENTENCE)
+    if article is not None and (lines := _read_article(*article)):
+        return "\n".join(lines)
     try:
         return trafilatura_text(root, is_article=article is not None)
     except MemoryError:  # the caller tries again with more memory

@@ -165,6 +165,11 @@ def test_the_same_numbers_and_those_that_are_missing() -> None:
         (held(9), Numbers(held(9).some), False, 0.0),
         (Numbers(frozenset((2, 5))), Numbers(frozenset((2, 9, 8))), False, 0.5),
         (Numbers(frozenset((2, 5))), Numbers(frozenset((2, 5))), False, 0.0),
+        # Of both only a sample is kept, and of the longer one it is another one.
+        *((held(count), held(more), False, 0.0) for count in (6, 12, 13, 40) for more in (count + 2, 3 * count)),
+        *((held(count), held(count + 2, count), False, 1.0) for count in (6, 12, 13, 40)),
+        # Of six hundred the twelve that are kept have so small hashes that hardly one of the six is below them.
+        (held(6), held(600, 6), False, 0.0),
     ]:
         assert one.equals(other) == other.equals(one) == same
         assert one.missing_share(other) == other.missing_share(one) == pytest.approx(missing)
@@ -172,12 +177,3 @@ def test_the_same_numbers_and_those_that_are_missing() -> None:
     assert [one.adds_to(held(9)) for one in (short, held(9))] == [True, False], "of texts of two lengths nobody knows"
     assert held(9).adds_to(short)
     assert not short.contradicts(held(9, 100))
-
-
-def test_missing_numbers_are_told_by_samples() -> None:
-    """Of both only a sample is kept, and of the longer one it is another one."""
-    for count in (6, 12, 13, 40):
-        assert held(count).missing_share(held(count + 2)) == held(count).missing_share(held(3 * count)) == 0.0
-        assert held(count).missing_share(held(count + 2, count)) == 1.0
-    # Of six hundred numbers the twelve that are kept have so small hashes that hardly one of the six is below them.
-    assert held(6).missing_share(held(600, 6)) == 0.0

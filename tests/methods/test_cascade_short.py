@@ -39,17 +39,12 @@ def test_the_same_short_text_under_quite_another_title_is_another_notice_of_a_si
         first = page(text, "Coal barge runs aground at the lock", site=other)
         assert not judged(page(text, "Eel traders open a second market hall", site=site), first).duplicate
         assert judged(page(text, "Coal barge aground at the lock", site=site), first).duplicate
-        assert judged(page(text, "Eel traders open a second market hall", site="b.example"), first).duplicate is bool(
-            other
-        )
+        elsewhere = page(text, "Eel traders open a second market hall", site="b.example")
+        assert judged(elsewhere, first).duplicate is bool(other)
 
 
 BULLETINS = [
-    (
-        "Weather for the coast and the islands today: {} wind from the west, mild later.",
-        "sunny with light",
-        "rain, strong",
-    ),
+    ("Weather for the coast and the islands today: {} wind, mild later.", "sunny with light", "rain, strong"),
     ("Results of the Sunday league: {} and lead the table.", "Rovers beat Mill United", "Mill United beat Rovers"),
     ("Police ask for help in the search for {}, missing since the market on Saturday.", "Anna Wren", "Peter Nowak"),
     ("The court decided on the appeal of the former harbour master. It found him {}.", "guilty", "not guilty"),
@@ -83,11 +78,7 @@ NUMBERED = [
     ("今天码头上停着{}艘运粮船，港务处说下午装完货就开船离港，请车辆绕行北门。", "十三", "十七"),
     ("今天码头上停着{}艘运粮船，港务处说下午装完货就开船离港，请车辆绕行北门。", "３", "７"),
     ("河湾镇水文站今天早上八点的水位是{}米，比昨天同一时刻略有上涨，渡船照常开行。", "12.40", "12.65"),
-    (
-        "今天早上码头上停着{}艘运粮船，港务处说下午装完货就开船离港，请前往集市的车辆提前绕行北门，夜间的渡船照常开行。",
-        "三",
-        "七",
-    ),
+    ("今天早上码头上停着{}艘运粮船，下午装完货就开船离港，请前往集市的车辆绕行北门，渡船照常开行。", "三", "七"),
 ]
 
 
@@ -132,11 +123,8 @@ def test_a_report_whose_figures_all_differ_is_no_copy_and_with_the_same_figures_
             assert 150 <= len(one) <= 350
             assert 0.5 < exact_jaccard(one, other) < 0.72
             assert not judged(page(one, "Report 通报"), page(other, "Report 通报")).duplicate, (form[:9], seed, digits)
-            assert judged(page(f"{one}（来源：县广播站）", "转载"), page(one, "通报")).duplicate, (
-                form[:9],
-                seed,
-                digits,
-            )
+            sourced = judged(page(f"{one}（来源：县广播站）", "转载"), page(one, "通报"))
+            assert sourced.duplicate, (form[:9], seed, digits)
 
 
 # Notices of one sentence

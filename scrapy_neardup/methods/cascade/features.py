@@ -116,7 +116,7 @@ def compare(
     whole, site_free = (b"", b"") if articles else (found.whole, found.site_free)
     both = overlap(new, earlier.minwise, earlier.shingles, earlier.whole, whole, p.bits)
     in_both, _, theirs, whole_in_both = both
-    is_one_site, is_unknown_site = new.site == earlier.site > 0, not (new.site and earlier.site)
+    is_one_site = new.site == earlier.site > 0
     if is_one_site:
         # Assume that boilerplate left out of the earlier sketch is the same on the same site.
         left = max(0.0, new.whole - new.shingles - (whole_in_both - in_both))
@@ -129,9 +129,8 @@ def compare(
     similar_title, other_numbers = _compare_titles(new, earlier)
     same_title = float(_has_same_title(new, earlier))
     in_form = found.in_form or gone > 0 or same_title > 0 or similar_title < p.retitled or other_numbers
-    other_name = False
-    if title and other_words and length >= FIXED.names_again and (is_one_site or is_unknown_site):
-        other_name = title.names_another(earlier)
+    may_name = other_words and length >= FIXED.names_again and (is_one_site or not (new.site and earlier.site))
+    other_name = bool(title and may_name and title.names_another(earlier))
     form = _form(new, earlier, both.containment, in_form=in_form or other_name)
     # In equal sentences numbers are no evidence: these may be the template, or a footer with an address.
     may_be_reworded = form and title and new.numbers.equals(earlier.numbers)
