@@ -247,17 +247,17 @@ def _find_list(blocks: list[Block], roles: list[LineRole], sections: Sequence[Se
     if sum(own) < _LEAST_INTRO or sum(linked) <= _LEAST_LIST * sum(main):  # most pages
         return []
     for one in sections:
-        if one.element.tag == "aside":
+        if one.tag == "aside":
             linked[one.start : one.end] = [0] * (one.end - one.start)
     longest = main.index(max(main))
     around = [one for one in sections if one.start <= longest < one.end]
-    article = next((one for one in around if one.element.tag in _ARTICLES or any(linked[one.start : one.end])), None)
+    article = next((one for one in around if one.tag in _ARTICLES or any(linked[one.start : one.end])), None)
     if article is None:
         return []
     inner, start, end = around[0], article.start, article.end
     if sum(own[inner.start : inner.end]) < _SAME_SHARE * sum(own[start:end]):
         return []
-    first = end if article.element.tag == "body" else start
+    first = end if article.tag == "body" else start
     start = next((n for n in range(start, end) if blocks[n].headline), first)
     least = _LEAST_LIST if article is inner else 1
     is_list = sum(linked[start:end]) > least * max(sum(main) + hidden, sum(own[start:end]))
