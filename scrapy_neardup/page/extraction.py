@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
+from itertools import islice
 from pathlib import Path
 
 import lxml.html
@@ -25,6 +26,8 @@ from scrapy_neardup.text.titles import article_title
 
 _HEAD_END = re.compile(r"</head\s*>|<body[\s>]", re.IGNORECASE)
 _HEAD_SIZE = 65_536
+#: Headings of a page that may be its title, and characters of one.
+_HEADINGS, _HEADING = 20, 500
 _BINARY = (b"%PDF", b"PK\x03\x04", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x1f\x8b", b"\x7fELF", b"Rar!", b"RIFF")
 
 #: The version of our reader. It changes when the text of unchanged HTML does.
@@ -158,7 +161,8 @@ def read_head(root: lxml.html.HtmlElement, url: str) -> Page:
         names[name] = names.get(name) or _one_line(meta.get("content") or "")  # the first that is not empty
     # An SVG picture may have a title too.
     own = next((title.text or "" for title in root.iter("title") if next(title.iterancestors("svg"), None) is None), "")
-    title = article_title(_one_line(own), names.get("og:site_name", "")) or names.get("og:title", "")
+    headings = (one.text_content()[:_HEADING] for one in islice(root.iter("h1", "h2"), _HEADINGS))
+    title = article_title(_one_line(own), names.get("og:site_name", ""), headings) or names.get("og:title", "")
     links = (link.get("href") for link in root.iter("link") if "canonical" in (link.get("rel") or "").lower().split())
     return Page(
         url,

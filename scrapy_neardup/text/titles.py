@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+from scrapy_neardup.text.normalize import letters, normalize
 
 # A hyphen or dash separates only between spaces, or before the name of a Chinese site; bars and underscores always do.
 # The Chinese double dash belongs to a headline, and so does a dash between two years or scores. White space is tried
@@ -17,15 +19,19 @@ _SEPARATOR = re.compile(
 _MAY_SEPARATE = re.compile(r"[_|｜»\-–—·:]")
 
 
-def article_title(title: str, site_name: str = "") -> str:
-    """Return the longest part of a title, the first of equals, but never the site's name.
+def article_title(title: str, site_name: str = "", headings: Iterable[str] = ()) -> str:
+    """Return the longest part of a title, the first of equals, but never the site's name; or the first part, however
+    short, if it is one of these headings of the page.
 
     >>> article_title("用人单位隐匿加班证据应担责_新闻中心_新浪网")
     '用人单位隐匿加班证据应担责'
-    >>> article_title("Ferry back in service - The Daybook", "The Daybook")
-    'Ferry back in service'
+    >>> article_title("Ferry - The Daybook", "The Daybook"), article_title("Ferry - The Daybook", "", ["Ferry"])
+    ('Ferry', 'Ferry')
     """
     parts = title_parts(title)
+    first = letters(normalize(parts[0])) if len(parts) > 1 else ""
+    if first and any(letters(normalize(one)) == first for one in headings):
+        return parts[0]
     own = [part for part in parts if part.casefold() != site_name.strip().casefold()] or parts
     return longest_part(own)
 

@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.reading import url_number
-from scrapy_neardup.model import Fingerprint, Page
+from scrapy_neardup.model import Fingerprint, Kind, Page
 from tests.methods.cascade_pages import BELL, DEFAULTS, FERRY, LIGHTHOUSE, MILL, NONE, explained, judged, page, values
 
 NOTICE = (
@@ -39,6 +39,15 @@ def test_the_same_notice_of_another_product_is_no_copy_on_one_site() -> None:
     assert gone(one, other) == gone(other, one) == 1.0
     assert not judged(one, other).duplicate
     assert judged(one, notice("渡口排班", "渡口排班有重大问题")).duplicate
+
+
+def test_the_headline_is_the_title_though_the_name_of_the_site_is_longer() -> None:
+    one, other = (
+        replace(page(text, f"{name} - The River Daybook"), headline=name, reader="article")
+        for text, name in ((MILL, "Mill"), (FERRY, "Ferry"))
+    )
+    assert judged(replace(one, headline=""), replace(other, headline="")).kind is Kind.SAME_TITLE
+    assert judged(one, other).kind is None
 
 
 def test_a_word_is_gone_that_stands_in_one_text_alone() -> None:

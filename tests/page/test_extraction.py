@@ -50,6 +50,7 @@ TITLES = [
     ("<TITLE>The ferry is late</TITLE>", "The ferry is late"),
     ("<title>Flood - The River Daybook</title><meta property=og:site_name content='The River Daybook'>", "Flood"),
     ("<title>Flood - The River Daybook</title>", "The River Daybook"),
+    ("<title>Flood! - The River Daybook</title><h1>The River Daybook</h1><h2>Flood <i>¶</i></h2>", "Flood!"),
     ("<meta property='og:title' content='The ferry is late'>", "The ferry is late"),
     ("<title></title><meta property='og:title' content=' The ferry\nis late '>", "The ferry is late"),
     ("<title> </title><meta name='og:title' content='The ferry is late'>", "The ferry is late"),

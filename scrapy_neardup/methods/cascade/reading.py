@@ -86,9 +86,13 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     lines = {part: letters(one) for part, one in spelt.items()}
     parts = {_TITLE_PART + line: part for part, line in lines.items()}
     titles = [*parts]
+    main = longest_part(of_title)
     if page.headline:
-        titles += [_TITLE_PART + letters(_normalize(line, p)) for line in page.headline.split("\n") if line]
-    title = lines[longest_part(of_title)] if of_title else ""
+        headlines = [letters(_normalize(line, p)) for line in page.headline.split("\n") if line]
+        titles += [_TITLE_PART + line for line in headlines]
+        if of_title and lines[of_title[0]] in headlines:
+            main = of_title[0]
+    title = lines[main] if of_title else ""
     number = url_number(page.address or page.url) if page.site else ""
     whole = segment(own, hashes, (*titles, title, page.site, number), simplified=p.simplified)
     *of_titles, title_hash, site_hash, number_hash = [one & 0xFFFFFFFF for one in whole.others]
@@ -102,7 +106,8 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
         of_site = boilerplate.intersection(common[is_own(common)].tolist())
         own_titles = [line for line, one in zip(titles, of_titles, strict=True) if one not in boilerplate]
         own_parts = [parts[line] for line in dict.fromkeys(own_titles) if line in parts] or own_parts
-    title_words, title_core = words_and_core(spelt[longest_part(own_parts)], CORE_WORDS) if own_parts else ([], [])
+    main = main if main in own_parts else longest_part(own_parts)
+    title_words, title_core = words_and_core(spelt[main], CORE_WORDS) if own_parts else ([], [])
     if not page.reader and len(own_parts) > 1:
         # Another part of an item's title may name a product. In HTML it is the name of the site.
         title_words, _ = words_and_core(" ".join(spelt[part] for part in own_parts), CORE_WORDS)
