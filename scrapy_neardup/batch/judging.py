@@ -22,7 +22,7 @@ import pyarrow as pa
 from scrapy_neardup.batch.counts import ExactCounts
 from scrapy_neardup.batch.pages import stored_pages
 from scrapy_neardup.batch.part_pages import PartPages
-from scrapy_neardup.batch.rows import Topic, answers_on, is_among, make_rows, make_table, sorted_set
+from scrapy_neardup.batch.rows import Topic, answers_on, is_among, make_rows, make_table, numbers, sorted_set
 from scrapy_neardup.batch.runs import EVERYWHERE, FORM, FORMED, HERE, JUDGED, TAG, ArchivePart, BatchOptions
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.memory import Memory
@@ -274,7 +274,7 @@ class PartDetector(Detector):
     store: PartStore
 
     def shared(self, page: Page, sketch: bytes) -> tuple[Any, ...]:
-        return (sketch,)  # see ``ArchivePart.find_shared``
+        return (sketch,)  # see ``find_shared``
 
     def fingerprint(self, page: Page, *others: Any) -> Fingerprint | None:
         made = self.store.stored
@@ -283,6 +283,26 @@ class PartDetector(Detector):
         site = self.store.on_site(page.site)
         title = _LateTitle(lambda: self.method.for_state(page, site).title)
         return Fingerprint(made.keys, made.sketch, made.sentences, own=made.own, site=site, title=title)
+
+
+def find_shared(options: BatchOptions, part: ArchivePart) -> None:
+    """Write the shared sentences of a judged part, unless they are there. No verdict depends on them."""
+    if part.has_shared():
+        return
+    method, judged, found = options.make_method(), part.judged_pages(), list[tuple[str, ...]]()
+    known, sketches = numbers(judged["rank"]), iter(judged["shared"].to_pylist())
+    for batch in part.batches():
+        pages = stored_pages(batch.filter(pa.array(is_among(numbers(batch["rank"]), known))))
+        found += [_find_shared(method, page, *sketch) for (page, _), sketch in zip(pages, sketches, strict=False)]
+    part.write_shared(found)
+
+
+def _find_shared(method: Method, page: Page, sketch: bytes = b"") -> tuple[str, ...]:
+    try:
+        return method.shared(page, sketch) if sketch else ()
+    except Exception:  # one page must not end the run
+        logger.exception("%s has no shared sentences. This is a bug; please report it with the traceback.", page.url)
+        return ()
 
 
 class _LateTitle:

@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from scrapy_neardup.batch.judging import judge_part
+from scrapy_neardup.batch.judging import find_shared, judge_part
 from scrapy_neardup.batch.pages import read_stretch
 from scrapy_neardup.batch.part_pages import PartPages
 from scrapy_neardup.batch.rows import (
@@ -125,7 +125,7 @@ class LocalRunner:
         reading = {one: pool.submit(read_stretch, run, one) for one in run.stretches()}
         for part in run.group(self._files(reading)):
             judge_after(run.options, part, earlier)
-            finding.append(pool.submit(part.find_shared, run.options))
+            finding.append(pool.submit(find_shared, run.options, part))
             earlier.append(part)
             pages += sum(map(len, part.batches(("rank",))))
             self._inform(f"{pages:,} pages judged")
@@ -134,24 +134,16 @@ class LocalRunner:
 
     def _files(self, reading: Mapping[Stretch, Future[int]]) -> Iterator[Path]:
         """Yield the files of pages in their order. Each comes when it is written."""
-        for number in range(self._run.first_input, self._run.first_input + len(self._run.inputs)):
-            yield from self._files_of(number, [task for one, task in reading.items() if one.input == number])
-
-    def _files_of(self, input: int, reading: Sequence[Future[int]]) -> Iterator[Path]:
-        group = 0
-        while True:
-            is_read = all(task.done() for task in reading)
-            path = self._run.pages_file(input, group)
-            if path.exists():
-                yield path
-                group += 1
-            elif is_read:
-                records = sum(task.result() for task in reading)
-                self._inform(f"{records:,} records of {self._run.inputs[input - self._run.first_input]} read")
-                return
-            else:
-                for task in wait(reading, 0.05, FIRST_EXCEPTION).done:
+        for input, name in enumerate(self._run.inputs, self._run.first_input):
+            tasks, group, is_read = [task for one, task in reading.items() if one.input == input], 0, False
+            while not is_read:
+                is_read = all(task.done() for task in tasks)  # asked before: then all files are there
+                while (path := self._run.pages_file(input, group)).exists():
+                    yield path
+                    group += 1
+                for task in wait(tasks, 0.05, FIRST_EXCEPTION).done:
                     task.result()
+            self._inform(f"{sum(task.result() for task in tasks):,} records of {name} read")
 
 
 def _begin_reader() -> None:
@@ -267,9 +259,7 @@ class SparkRunner(LocalRunner):
             while own and judged:
                 rounds, judged = rounds + 1, self._round(parts, own)
                 self._inform(f"round {rounds}: {judged} of {len(own)} parts judged")
-            self._session.sparkContext.parallelize(own, len(own) or 1).foreach(
-                partial(ArchivePart.find_shared, options=run.options)
-            )
+            self._session.sparkContext.parallelize(own, len(own) or 1).foreach(partial(find_shared, run.options))
 
     @contextmanager
     def _open(self) -> Iterator[None]:

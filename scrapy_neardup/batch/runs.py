@@ -1,8 +1,8 @@
 """A run of batch: a folder with its inputs, its settings, and all results so far.
 
 ``run.json`` has the inputs, the settings and the secret of the hashes. ``pages`` holds PAGES in files of consecutive
-ranks. ``rows`` has three files of each judged part: ROWS, JUDGED and SHARED. Each file is written completely or not at
-all.
+ranks. ``rows`` has three files of each judged part: ROWS, JUDGED, and the shared sentences. A file is written
+completely or not at all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from scrapy_neardup.batch.rows import ROWS, TOPICS, Numbers, Questions, Topic, i
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.methods import Method
-from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import extractor_name
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.layout import kept_url
@@ -75,8 +74,6 @@ JUDGED = pa.schema(
         ("shared", pa.list_(pa.binary())),
     ]
 )
-#: What no verdict depends on: ``shared`` of a verdict for each row of JUDGED.
-SHARED = pa.schema([TAG.field("shared")])
 #: Flags of a judged page: its sentences count for its site, and everywhere; it counts among the pages of its site that
 #: are forms or not, and it is a form.
 HERE, EVERYWHERE, FORMED, FORM = 1, 2, 4, 8
@@ -191,23 +188,15 @@ class ArchivePart:
         one, other = map(_digest_of, (self.judged, self.rows))
         return one if one == other else ""
 
-    def find_shared(self, options: BatchOptions) -> None:
-        """Find the sentences that judged pages share with the pages that decided, unless they are found.
+    def has_shared(self) -> bool:
+        """Whether ``write_shared`` was called for these files."""
+        return _digest_of(self.shared) == self.digest()
 
-        No verdict depends on them, so they are found apart from judging.
-        """
-        method, digest, judged = options.make_method(), self.digest(), self.judged_pages()
-        if _digest_of(self.shared) == digest:
-            return
-        sketches = dict(zip(*(judged[name].to_pylist() for name in ("rank", "shared")), strict=True))
-        known, found = numbers(judged["rank"]), list[tuple[str, ...]]()
-        for batch in self.batches(("rank", "text")):
-            pages = batch.filter(pa.array(is_among(numbers(batch["rank"]), known)))
-            for rank, text in zip(*(pages[name].to_pylist() for name in ("rank", "text")), strict=True):
-                page = Page("", text=decode(text)) if sketches[rank] else None
-                found.append(method.shared(page, *sketches[rank]) if page else ())
-        with new_arrow(self.shared, SHARED.with_metadata({"digest": digest})) as writer:
-            writer.write_table(make_table([found], SHARED))
+    def write_shared(self, found: Iterable[Sequence[str]]) -> None:
+        """Write the shared sentences of each row of JUDGED."""
+        schema = pa.schema([TAG.field("shared")], {"digest": self.digest()})
+        with new_arrow(self.shared, schema) as writer:
+            writer.write_table(make_table([found], schema))
 
     def rows_of(self, *topics: Topic) -> Iterator[pa.RecordBatch]:
         """Return ROWS of each of these topics."""

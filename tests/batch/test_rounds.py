@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from scrapy_neardup.batch import runners
+from scrapy_neardup.batch.judging import find_shared
 from scrapy_neardup.batch.pages import read_stretch
 from scrapy_neardup.batch.rows import numbers
 from scrapy_neardup.batch.runs import BatchRun
@@ -37,7 +38,7 @@ def judge_in_rounds(run: BatchRun, shuffles: int, seed: int) -> list[int]:
         chance.shuffle(given)
         judged.append(sum(batch.column(0)[0].as_py() for batch in runners._judge_parts(OPTIONS, parts, iter(given))))
     for part in run.own_parts:
-        part.find_shared(OPTIONS)
+        find_shared(OPTIONS, part)
     return judged
 
 

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scrapy_neardup.batch import pages, runs
+from scrapy_neardup.batch.judging import find_shared
 from scrapy_neardup.batch.pages import malformed_records
 from scrapy_neardup.batch.results import export_state, write_kept, write_verdicts
 from scrapy_neardup.batch.rows import Topic, make_rows
@@ -26,6 +27,7 @@ from scrapy_neardup.deduplicator import Deduplicator
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files.writers import open_output
 from scrapy_neardup.judge.recipes import state_recipe
+from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.model import Outcome
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_store
@@ -85,6 +87,16 @@ def test_a_run_that_is_killed_once_a_part_is_written_goes_on(tmp_path: Path, mon
         assert verdicts_of(run) == judge_in_order([name])
 
 
+def test_a_page_whose_shared_sentences_cannot_be_found_ends_no_run(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Cascade, "shared", lambda *others: 1 / 0)
+    run = make_run(tmp_path / "run", [name], 20)
+    InlineRunner(run).run()
+    monkeypatch.undo()
+    assert verdicts_of(run) == [one | {"shared": []} for one in judge_in_order([name])]
+
+
 def test_long_pages_make_small_batches_and_parts(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pages, "_BYTES", 1000)
     run = make_run(tmp_path / "run", [name], 30)
@@ -114,7 +126,7 @@ def test_a_part_whose_files_do_not_belong_together_is_judged_again(tmp_path: Pat
         InlineRunner(one).run()
     for part in other.parts[1:]:
         judge_if_new(OPTIONS, part, make_rows(Topic.KEY, part.number, np.zeros(0, np.int64)), [])
-        part.find_shared(OPTIONS)
+        find_shared(OPTIONS, part)
     assert verdicts_of(run) != verdicts_of(other)
     given = [part.digest() for part in run.parts]
     for suffix in (".judged", ".arrow", ".shared"):
