@@ -112,7 +112,7 @@ class ComparingCascade(Cascade):
         super().__init__()
         self._variants = variants
         self._names: dict[bytes, str] = {}
-        self._page = ""
+        self._page = self._page_in_form = ""
         self.originals: dict[str, dict[str, str]] = {one.name: {} for one in variants}
         #: The same by the verdicts, which a variant that only compares two pages does not know: a page that copies a
         #: copy is not always a copy of its original.
@@ -128,6 +128,10 @@ class ComparingCascade(Cascade):
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         earlier, minwise = self._names.get(old, ""), self.parameters.bins * self.parameters.bits // 8
+        if new.in_form and self._page_in_form != self._page:  # judged again, now that it is known to be in one form
+            self._page_in_form = self._page
+            for found in self.originals.values():
+                found.pop(self._page, None)
         sketches = Sketch.unpack(new.sketch, minwise), Sketch.unpack(old, minwise)
         today = PairJudge(self.parameters, new, *sketches, common)
         if today.decision().sentence.startswith("The score"):
