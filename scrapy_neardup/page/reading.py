@@ -232,9 +232,8 @@ def _find_list(blocks: list[Block], roles: list[LineRole], sections: Sequence[Se
 
     trafilatura takes such a list for a menu. Its introduction alone would make two lists copies. The element of the
     article is the smallest one with the longest line and links, without other prose. A menu may stand in it above the
-    headline, and an ``aside`` leads to other articles. If the prose has an element of its own, the links around it may
-    do so too, unless they have more letters than prose and main text. ``hidden``: letters of the main text that are not
-    visible.
+    headline, and an ``aside`` leads to other articles. Links around an element that has only prose may do so too,
+    unless they are longer than the texts. ``hidden``: letters of the main text that are not visible.
     """
     own, linked = [], []  # letters of each line
     for block, role in zip(blocks, roles, strict=True):
