@@ -94,6 +94,8 @@ _LEAST_INTRO = 40
 _SAME_SHARE = 0.9
 #: Links beside the prose in one element are a part of the article from this share of its letters.
 _LEAST_LIST = 0.5
+#: So many lines of links may lead to the previous and the next page.
+_FEW_LINES = 2
 #: Elements that hold one article.
 _ARTICLES = ("article", "main")
 
@@ -232,8 +234,9 @@ def _find_list(blocks: list[Block], roles: list[LineRole], sections: Sequence[Se
 
     trafilatura takes such a list for a menu. Its introduction alone would make two lists copies. The element of the
     article is the smallest one with the longest line and links, without other prose. A menu may stand in it above the
-    headline, and an ``aside`` leads to other articles. Links around an element that has only prose may do so too,
-    unless they are longer than the texts. ``hidden``: letters of the main text that are not visible.
+    headline, and an ``aside`` leads to other articles. Links around an element that has only prose may do so too if
+    they are few or follow a line, such as "Related", unless they are longer than the texts. ``hidden``: letters of the
+    main text that are not visible.
     """
     own, linked = [], []  # letters of each line
     for block, role in zip(blocks, roles, strict=True):
@@ -258,7 +261,8 @@ def _find_list(blocks: list[Block], roles: list[LineRole], sections: Sequence[Se
         return []
     first = end if article.tag == "body" else start
     start = next((n for n in range(start, end) if blocks[n].headline), first)
-    least = _LEAST_LIST if article is inner else 1
+    is_unnamed = not any(own[inner.end : end]) and sum(map(bool, linked[start:end])) > _FEW_LINES
+    least = _LEAST_LIST if article is inner or is_unnamed else 1
     is_list = sum(linked[start:end]) > least * max(sum(main) + hidden, sum(own[start:end]))
     return [n for n in range(start, end) if linked[n]] if is_list else []
 

@@ -188,11 +188,14 @@ def test_two_lists_of_links_with_one_introduction_are_no_copies(frame: str) -> N
         ("<div><h1>Finds</h1>{intro}<p>May</div><div>{intro}<ul>{links}</ul></div>", "", False),
         ("<div><h1>Finds</h1>{intro}<ul>{links}</ul></div>", "A paragraph that a script unfolds. " * 40, False),
         ("<div><h1>Finds</h1>" + "{intro}" * 6 + "<ul>{links}</ul></div>", "", True),
-        ("<div><h1>Finds</h1><div>" + "{intro}" * 6 + "</div><ul>{links}</ul></div>", "", False),  # perhaps related
+        ("<div><h1>Finds</h1><div>" + "{intro}" * 6 + "</div><ul>{links}</ul></div>", "", True),
+        ("<div><h1>Finds</h1><div>" + "{intro}" * 6 + "</div><p>Related<ul>{links}</ul></div>", "", False),
+        ("<div><h1>Finds</h1><div>" + "{intro}" * 6 + "</div>{next}</div>", "", False),
     ],
 )
 def test_a_list_needs_a_headline_and_many_links(html: str, main: str, is_list: bool) -> None:
-    blocks, sections = find_sections(parse("<body>" + html.format(intro=INTRO, links=links_of(names(1, 20), "<li>{}"))))
+    links, following = (links_of(names(1, 20), "<li>{}", size) for size in (1, 10))
+    blocks, sections = find_sections(parse("<body>" + html.format(intro=INTRO, links=links, next=following)))
     assert (names(1, 20)[9] in read_blocks(Page(""), blocks, main, sections).page.text) is is_list
 
 
