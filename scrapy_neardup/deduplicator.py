@@ -25,7 +25,7 @@ from scrapy_neardup.model import Verdict
 from scrapy_neardup.page.item import TEXT_PREFIX
 from scrapy_neardup.page.limits import MAX_TEXT
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
-from scrapy_neardup.state.opening import close_store, open_store, url_of
+from scrapy_neardup.state.opening import close_store, open_store
 from scrapy_neardup.state.urls import STORES, parse_url
 from scrapy_neardup.untrusted import line_logger
 from scrapy_neardup.workers.worker import MAX_SECONDS
@@ -167,7 +167,7 @@ class Deduplicator:
 
     def __repr__(self) -> str:
         state = "closed" if self._is_closed else f"{self._store.pages:,} pages"
-        return f"<Deduplicator on {url_of(self._store)}, {state}>"
+        return f"<Deduplicator on {self._store.location}, {state}>"
 
     def _check_open(self) -> None:
         if os.getpid() != self._process:

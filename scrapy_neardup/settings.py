@@ -326,7 +326,6 @@ class Config:
 
     @property
     def reading(self) -> ReadingOptions:
-        """How workers read pages."""
         return ReadingOptions(self.max_html, self.max_text, self.extractor, self.max_seconds)
 
     @property
@@ -350,7 +349,6 @@ class Config:
         return WorkerPool(self.reading, 1, "neardup-risky") if self.reading.can_be_sent else None
 
     def make_reader(self) -> HtmlReader:
-        """The reader of HTML in this process."""
         return HtmlReader(self.max_html, self.max_text, self.make_extractor())
 
     @contextmanager

@@ -231,7 +231,7 @@ def test_two_in_one_process_share_a_state_and_the_last_one_closes_it(tmp_path: P
     assert "close the first" in message
     other.close()
     with Deduplicator(path) as again:
-        assert repr(again) == f"<Deduplicator on {SQLITE[:-1]}{path}, 2 pages>"
+        assert repr(again) == f"<Deduplicator on {path}, 2 pages>"
 
 
 def test_a_state_in_use_by_another_process_is_refused_with_a_cure(tmp_path: Path) -> None:

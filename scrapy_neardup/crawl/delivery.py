@@ -322,7 +322,6 @@ class WaitingPages:
         return {all_of_them: self._ids.pop(all_of_them) for all_of_them in list(self._ids) if awaited in all_of_them}
 
     def awaited(self) -> set[Awaited]:
-        """What pages wait for."""
         return {one for all_of_them in self._ids for one in all_of_them}
 
 

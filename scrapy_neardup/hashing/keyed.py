@@ -54,7 +54,6 @@ class Keyed:
         return self.of(text) & 0xFFFFFFFF
 
     def shorts(self, texts: Collection[str]) -> list[int]:
-        """Return ``short`` of each text."""
         return [one & 0xFFFFFFFF for one in self.every(texts)]
 
     def each(self, texts: Collection[str]) -> npt.NDArray[np.uint64]:

@@ -172,10 +172,8 @@ class Context:
     @cached_property
     def search_result(self) -> SearchResult:
         """The page's overused keys, and the most similar earlier page."""
-        page, policy = self.page, self.policy
-        return search(
-            self.method, self.store, page.url, self.fingerprint, page.canonical, self.delivered, policy.also_copies
-        )
+        page, also_copies = self.page, self.policy.also_copies
+        return search(self.method, self.store, page.url, self.fingerprint, page.canonical, self.delivered, also_copies)
 
     def filed_fingerprint(self, *, in_form: bool) -> Fingerprint:
         """The fingerprint that is filed: without overused keys, and with ``in_form``."""

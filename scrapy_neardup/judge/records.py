@@ -126,7 +126,6 @@ class RecordReader:
         return name_entry(entry, self._source.fields, self._id_field) or place
 
     def url(self, entry: Entry, name: str) -> str:
-        """Return the URL of a record, or its name."""
         return self._source.fields.url(entry.fields) or name
 
     def draft(self, entry: Entry, name: str) -> Page | UnreadPage:

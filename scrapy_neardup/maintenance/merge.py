@@ -176,7 +176,6 @@ class _Merger:
         return {record.original for record in records if record.original != record.id}
 
     def _find(self, record: Record) -> Record | None:
-        """Return our page with the URL."""
         if (found := self._store.find(record.url)) is not None:
             return found
         # The URL does not find it if another URL has the same hash, or if it was truncated.

@@ -201,7 +201,6 @@ class DamagedState:
         return self._salvage.gaps
 
     def rows(self, prefix: bytes) -> Iterator[Row]:
-        """Yield the readable rows with a prefix."""
         return self._salvage.rows(prefix)
 
     def pages(self) -> Iterator[PageEntry]:

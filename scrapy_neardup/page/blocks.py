@@ -80,11 +80,12 @@ class Block:
 
 @fast_dataclass(frozen=True, slots=True)
 class Section:
-    """An element with three lines at least: those from ``start`` to before ``end``."""
+    """An element with three lines at least: those from ``start`` to before ``end``. Its element may lose its tag."""
 
     element: lxml.html.HtmlElement
     start: int
     end: int
+    tag: str
 
 
 def find_sections(root: lxml.html.HtmlElement | None) -> tuple[list[Block], list[Section]]:
@@ -171,7 +172,7 @@ class _BlockFinder:
         if layout == _BLOCK:
             self.end_line(context)
             if len(self.blocks) - start >= _LEAST_LINES:
-                self.sections.append(Section(element, start, len(self.blocks)))
+                self.sections.append(Section(element, start, len(self.blocks), str(tag)))
 
     def _context_in(self, element: lxml.html.HtmlElement, context: _Context) -> _Context:
         tag = element.tag

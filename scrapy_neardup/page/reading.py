@@ -247,20 +247,18 @@ def _find_list(blocks: list[Block], roles: list[LineRole], sections: Sequence[Se
     if sum(own) < _LEAST_INTRO or sum(linked) <= _LEAST_LIST * sum(main):  # most pages
         return []
     for one in sections:
-        if one.element.tag == "aside":
+        if one.tag == "aside":
             linked[one.start : one.end] = [0] * (one.end - one.start)
     longest = main.index(max(main))
     around = [one for one in sections if one.start <= longest < one.end]
-    article = next((one for one in around if one.element.tag in _ARTICLES or any(linked[one.start : one.end])), None)
+    article = next((one for one in around if one.tag in _ARTICLES or any(linked[one.start : one.end])), None)
     if article is None:
         return []
     inner, start, end = around[0], article.start, article.end
     if sum(own[inner.start : inner.end]) < _SAME_SHARE * sum(own[start:end]):
         return []
-    starts = [n for n in range(start, end) if blocks[n].headline]
-    if not starts and article.element.tag != "body":
-        starts = [n for n in range(start, end) if own[n]]
-    start = starts[0] if starts else end
+    first = end if article.tag == "body" else start
+    start = next((n for n in range(start, end) if blocks[n].headline), first)
     least = _LEAST_LIST if article is inner else 1
     is_list = sum(linked[start:end]) > least * max(sum(main) + hidden, sum(own[start:end]))
     return [n for n in range(start, end) if linked[n]] if is_list else []

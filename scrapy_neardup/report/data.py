@@ -80,7 +80,6 @@ class PagePair:
 
     @property
     def has_texts(self) -> bool:
-        """Whether both texts are known."""
         return None not in self.texts
 
 
@@ -90,13 +89,12 @@ class Report:
 
     ``flows`` are the largest of ``all_flows``: copies on one site, of originals on another one, and their number.
     ``groups``, ``pairs`` and ``copies`` (newest first) are bounded; ``totals`` has the number of groups and copies.
-    ``parameters``: of the recipe. ``unjudged``: pages by reason in all ``remembered`` crawls; ``crawls``: the last of
-    them, newest first, with their counts.
+    ``unjudged``: pages by reason in all ``remembered`` crawls; ``crawls``: the last of them, newest first, with their
+    counts.
     """
 
     location: str
     method: str
-    parameters: tuple[tuple[str, str], ...] = ()
     totals: Statistics = field(default_factory=Statistics)
     flows: tuple[tuple[str, str, int], ...] = ()
     all_flows: int = 0

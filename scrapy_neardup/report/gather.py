@@ -5,15 +5,13 @@ Memory grows by 16 bytes a page, and a name for each site and each pair of sites
 
 from __future__ import annotations
 
-import json
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance.scan import Census, Watch, kind_of, passed_kind, unwatched, with_evidence
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl, count_verdicts
 from scrapy_neardup.model import LISTING
@@ -66,7 +64,6 @@ def gather(store: PageStore, *, rows: int = 2000, watch: Watch = unwatched) -> R
     return Report(
         location=clean_text(store.location),
         method=clean_line(str(store.recipe.get("method", "")), SENTENCE),
-        parameters=_recipe_lines({**store.recipe, **decisions_of(store), **parameters}),
         totals=census.statistics(store),
         flows=tuple((clean_line(one, SITE), clean_line(other, SITE), many) for (one, other), many in largest_flows),
         all_flows=len(flows),
@@ -125,11 +122,3 @@ def _group(reader: PageReader, id: int, copies: int, members: list[Record]) -> G
     named = line or (pages[0] if pages else None)
     title = title or (named.title or named.url if named else "")
     return Group(f"{id:016x}", clean_line(title, TITLE), line, copies, pages)
-
-
-def _recipe_lines(recipe: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (clean_line(str(name), SENTENCE), clean_line(value if isinstance(value, str) else json.dumps(value), SENTENCE))
-        for name, value in recipe.items()
-        if name not in ("method", "parameters", "samples")
-    )

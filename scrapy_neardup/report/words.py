@@ -59,20 +59,12 @@ def catalogue(language: str) -> Mapping[str, str]:
 
 
 def format_percent(share: float, language: str = "en") -> str:
-    """Format a share with one decimal. Only exact 0 and 1 become 0 and 100.
+    """Format a share with one decimal.
 
-    >>> format_percent(0.2503), format_percent(0.00001), format_percent(0.99999), format_percent(1)
-    ('25.0 %', '< 0.1 %', '> 99.9 %', '100 %')
-    >>> format_percent(0.2503, "zh")
-    '25.0%'
+    >>> format_percent(0.2503), format_percent(0.2503, "zh")
+    ('25.0 %', '25.0%')
     """
-    if share in (0, 1):
-        text = f"{share:.0%}"
-    elif share < 0.0005:
-        text = "< 0.1%"
-    else:
-        text = "> 99.9%" if share > 0.9995 else f"{share:.1%}"
-    return text if language == "zh" else text.replace("%", " %")
+    return f"{share:.1%}" if language == "zh" else f"{share:.1%}".replace("%", " %")
 
 
 def format_size(bytes: int) -> str:

@@ -67,7 +67,6 @@ class Leases:
         program.expect_lease(pack(crawl), self.token, self._milliseconds)
 
     def end(self, crawl: int, program: Program) -> None:
-        """Give back the lease of a crawl."""
         program.end_lease(lease_name(pack(crawl)), self.token)
         self.crawls.discard(crawl)
 

@@ -247,7 +247,6 @@ class Link:
     # Programs.
 
     def program(self) -> Program:
-        """Return an empty program for this state."""
         return Program(self.levels)
 
     def run(self, program: Program) -> Answer:

@@ -167,7 +167,6 @@ class Program:
         self._writes.append((b"publish", (STREAM, name), (entry, most, id)))
 
     def unregister(self, page: PendingPage) -> None:
-        """Remove a page in flight."""
         self._writes.append((b"unregister", (pending_name(page.crawl), PENDING), (page.place, page.heads)))
 
     def give_up(self, crawl: bytes) -> None:

@@ -95,7 +95,6 @@ class SharedJournal(Journal):
         return abandoned
 
     def is_unsealed(self, id: int) -> bool:
-        """Whether a page of any crawl is unsealed."""
         program = self._redis.link.program()
         for generation in self._running():
             program.get(layout.journal_key(generation, id))

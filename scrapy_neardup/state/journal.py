@@ -193,7 +193,6 @@ class Journal:
         return gone
 
     def unsealed(self, generation: int) -> Iterator[int]:
-        """Yield the unsealed pages of a crawl."""
         return (layout.last_id(key) for key, _ in self._kv.scan(layout.journal_prefix(generation)))
 
     def is_unsealed(self, id: int) -> bool:

@@ -158,11 +158,6 @@ def open_snapshot(
     return store
 
 
-def url_of(store: PageStore) -> str:
-    """Return the URL of an open state."""
-    return ENGINES[store.scheme].url(store.location)
-
-
 def close_store(store: PageStore) -> None:
     """Give a store back. The last user closes it."""
     for place, (held, holders) in _open_stores.items():

@@ -35,7 +35,6 @@ class Secret:
 
     @classmethod
     def drawn(cls) -> Secret:
-        """Draw a secret for one state."""
         return cls(token_bytes(_BYTES))
 
     @classmethod

@@ -83,7 +83,6 @@ class Record:
 
     @property
     def group(self) -> int:
-        """The id of its group."""
         return self.original if self.has_led else self.id
 
     @property

@@ -85,7 +85,6 @@ class PageRows:
         return lru_cache(64)(partial(layout.url_key, hashes=self.hashes))
 
     def record(self, id: int) -> Record | None:
-        """Return the record with this id, or None."""
         packed = self.kv.get(layout.record_key(id))
         return None if packed is None else self.unpack_record(id, packed)
 

@@ -95,7 +95,6 @@ class RowCount:
 
     @property
     def ids(self) -> npt.NDArray[np.uint64]:
-        """The ids of all records."""
         return column(self._ids)
 
     def unnamed(self) -> list[int]:

@@ -110,7 +110,6 @@ class WorkerPool:
         return reading
 
     def read(self, content: PageContent) -> Answer:
-        """Read a page, and wait for it."""
         return self.submit(content).result()
 
     @property

@@ -11,19 +11,11 @@ from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import CascadeParameters
 from scrapy_neardup.model import Kind
 from scrapy_neardup.text.normalize import letters, normalize
-from tests.methods.cascade_pages import MILL, NONE, common_keys, exact_jaccard, judged, page, respelled, reworded
+from tests.methods.cascade_pages import LIGHTHOUSE, MILL, common_keys, exact_jaccard, judged, page, respelled, reworded
 
 #: Of each language an article, a title for its copies, and another article.
 ARTICLES = {
-    "English": (
-        MILL,
-        "Flour again on the brook",
-        """\
-A travelling cobbler has set up his bench under the arcade of the old corn exchange, and he means to stay all winter.
-He mends a boot while its owner waits on one foot, charges what the owner thinks fair, and never asks for a name.
-The guild of shoemakers wrote to the council that he holds no licence, whereupon the mayor brought him her riding boots.
-His last, he explains, is of pear wood and belonged to a great-aunt who followed the circus from Trieste to Riga.""",
-    ),
+    "English": (MILL, "Flour again on the brook", LIGHTHOUSE),
     "Japanese": (
         """港町の古い銭湯が、来月から子どもたちの図書室に生まれ変わる。湯船だった場所には畳が敷かれ、番台は貸し出しの机になる。
 この銭湯は昭和のはじめに漁師たちが金を出し合って建てたもので、煙突は沖から帰る船の目印にもなっていた。
@@ -33,8 +25,7 @@ His last, he explains, is of pear wood and belonged to a great-aunt who followed
 開館は毎週火曜と土曜の午後で、飲み物の持ち込みは自由。ただし、猫を連れてくるときは事前に番台へ知らせてほしいそうだ。""",
         "富士山の下で本を読む",
         """山あいの集落で、四十年ぶりに狂言の舞台が組まれた。柱は村の杉、幕は廃業した染物屋の蔵から出てきた藍染めである。
-演じるのは中学生六人で、師匠役は郵便配達をしていた八十歳の男性。台詞をひとつ忘れるたびに、観客席の老人たちが声をそろえて教えた。
-雨で中断したあいだは、近所の人が芋の煮物をふるまい、終演は予定より二時間おそくなった。""",
+演じるのは中学生六人で、師匠役は郵便配達をしていた八十歳の男性。台詞をひとつ忘れるたびに、観客席の老人たちが声をそろえて教えた。""",
     ),
     "Thai": (
         """ตลาดน้ำบ้านคลองสนเปิดอีกครั้งเมื่อเช้าวันเสาร์ หลังจากปิดไปนานเพราะประตูระบายน้ำเก่าพังลงมาขวางทางเรือ
@@ -133,5 +124,5 @@ def test_two_texts_with_hardly_a_letter_are_copies_only_by_the_same_letters() ->
     body = {name: letters(normalize(text)) for name, text in HARDLY_ANY.items()}
     prints = {name: Cascade().fingerprint(page(text, "渡口开航")) for name, text in HARDLY_ANY.items()}
     for one, other in permutations(HARDLY_ANY, 2):
-        found = Cascade().compare(prints[one], prints[other].sketch, NONE)
+        found = Cascade().compare(prints[one], prints[other].sketch, frozenset())
         assert found.duplicate == (body[one] == body[other]), (one, other)

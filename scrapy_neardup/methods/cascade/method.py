@@ -117,10 +117,8 @@ class Cascade(Method):
         else:
             similarity, containment = pair.features.similarity, pair.features.containment
             kind = pair.kind(duplicate=duplicate)
-        return Comparison(
-            *(similarity, containment, duplicate, duplicate and pair.is_certain, identical, kind),
-            pair.in_form,
-        )
+        certain = duplicate and pair.is_certain
+        return Comparison(similarity, containment, duplicate, certain, identical, kind, pair.in_form)
 
     def is_minor_update(self, new: Fingerprint, delivered: bytes) -> bool:
         return self.judge(new, delivered, frozenset()).is_minor_update()

@@ -276,8 +276,7 @@ def _have_other_names(pair: PairJudge) -> Decision | None:
     may_be_advert = features.similarity >= FIXED.one_advert and not pair.is_on_catalogue
     if not pair.fingerprint.in_form and (may_be_advert or not pair.same_site):
         return None
-    sentence = "Each title has a word that is nowhere in the other page, and the common text may be a form."
-    return Decision(False, f"{sentence} They are about two things.")
+    return Decision(False, "In one form, each title has a word that the other page lacks. They are about two things.")
 
 
 def _give_other_numbers(pair: PairJudge) -> Decision | None:

@@ -92,9 +92,8 @@ class SiteEvidence:
 
     def __str__(self) -> str:
         """Return the evidence as sentences."""
-        article = " No template is so long." if self.is_article else ""
-        if self.is_article and self.same_article:
-            article = " The articles are the same letter by letter."
+        reason = "The articles are the same letter by letter." if self.same_article else "No template is so long."
+        article = f" {reason}" if self.is_article else ""
         return (
             f"Both pages are of one site, with {self.pages} known pages. Their headlines are {self.headlines.value}. "
             f"Beside the template they share about {self.shared} letters; the new page has {self.new} more, "
