@@ -63,6 +63,12 @@ _INLINE = (
 _REMOVED = "REMOVED"
 #: Elements that are removed if they have no text. Others end lines or fill the cells of a row.
 _OFTEN_EMPTY = ("a", "aside", "article", "div", "figure", "form", "label", "li", "p", "section", "span", "ul")
+#: Elements of a plain article, and attributes that say what a part is.
+_PLAIN = frozenset((
+    "p", "div", "section", "h1", "h2", "h3", "h4", "h5", "h6", "a", "br", "hr", "blockquote", "q", "cite", "span",
+    "pre", "code", "center",
+))  # fmt: skip
+_NAMING = frozenset(("class", "id", "role", "aria-hidden"))
 #: Elements that may stand beside an article, and words in their classes that say so.
 _BOXES = ("div", "dl", "li", "ol", "p", "section", "table", "ul")
 _BESIDE = re.compile(
@@ -363,13 +369,21 @@ def _remove_siblings(element: lxml.html.HtmlElement) -> None:
         element = parent
 
 
+def _is_plain(article: lxml.html.HtmlElement) -> bool:
+    """Whether an article has only visible paragraphs and headings, and no class or id that says what a part is."""
+    return all(
+        element.tag in _PLAIN and _NAMING.isdisjoint(names := element.keys()) and not is_hidden(element, names)
+        for element in article.iterdescendants()
+    )
+
+
 def _read_article(article: lxml.html.HtmlElement, links: float) -> list[str]:
     """Return the lines of an article that needs no trafilatura, or none. ``links``: the share of links in it.
 
     These are all lines but short links, without small parts that their classes name. trafilatura reads an article with
-    large ones, and a hidden paragraph that a script may show. An article of nothing but long lines of links has these.
+    large ones, and a hidden paragraph that a script may show. A plain article may have any share of links.
     """
-    if _FEW_LINKS < links < 1 - _FEW_LINKS:
+    if links > _FEW_LINKS and not _is_plain(article):
         return []
     beside = list(article.iterdescendants(*_ASIDE))
     for element in article.iterdescendants(*_BOXES):
