@@ -26,6 +26,7 @@ before those of the next one, and are never judged again.
     PartPages       PAGES                    -> hashes          (``part_pages``)
     answer          ROWS of some hashes      -> ROWS            (``rows``)
     judge_part      PAGES, answers, records  -> ROWS, JUDGED    (``judging``)
+    find_shared     PAGES, JUDGED            -> shared sentences (``judging``)
 
 A part reads the records that answers name, of some hundred bytes each, from the files of the other parts.
 """

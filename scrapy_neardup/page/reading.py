@@ -63,6 +63,12 @@ _INLINE = (
 _REMOVED = "REMOVED"
 #: Elements that are removed if they have no text. Others end lines or fill the cells of a row.
 _OFTEN_EMPTY = ("a", "aside", "article", "div", "figure", "form", "label", "li", "p", "section", "span", "ul")
+#: Elements of a plain article, and attributes that say what a part is.
+_PLAIN = frozenset((
+    "p", "div", "section", "h1", "h2", "h3", "h4", "h5", "h6", "a", "br", "hr", "blockquote", "q", "cite", "span",
+    "pre", "code", "center",
+))  # fmt: skip
+_NAMING = frozenset(("class", "id", "role", "aria-hidden"))
 #: Elements that may stand beside an article, and words in their classes that say so.
 _BOXES = ("div", "dl", "li", "ol", "p", "section", "table", "ul")
 _BESIDE = re.compile(
@@ -94,6 +100,8 @@ _LEAST_INTRO = 40
 _SAME_SHARE = 0.9
 #: Links beside the prose in one element are a part of the article from this share of its letters.
 _LEAST_LIST = 0.5
+#: So many lines of links may lead to the previous and the next page.
+_FEW_LINES = 2
 #: Elements that hold one article.
 _ARTICLES = ("article", "main")
 
@@ -232,9 +240,9 @@ def _find_list(blocks: list[Block], roles: list[LineRole], sections: Sequence[Se
 
     trafilatura takes such a list for a menu. Its introduction alone would make two lists copies. The element of the
     article is the smallest one with the longest line and links, without other prose. A menu may stand in it above the
-    headline, and an ``aside`` leads to other articles. If the prose has an element of its own, the links around it may
-    do so too, unless they have more letters than prose and main text. ``hidden``: letters of the main text that are not
-    visible.
+    headline, and an ``aside`` leads to other articles. Links around an element that has only prose may do so too if
+    they are few or follow a line, such as "Related", unless they are longer than the texts. ``hidden``: letters of the
+    main text that are not visible.
     """
     own, linked = [], []  # letters of each line
     for block, role in zip(blocks, roles, strict=True):
@@ -259,7 +267,8 @@ def _find_list(blocks: list[Block], roles: list[LineRole], sections: Sequence[Se
         return []
     first = end if article.tag == "body" else start
     start = next((n for n in range(start, end) if blocks[n].headline), first)
-    least = _LEAST_LIST if article is inner else 1
+    is_unnamed = not any(own[inner.end : end]) and sum(map(bool, linked[start:end])) > _FEW_LINES
+    least = _LEAST_LIST if article is inner or is_unnamed else 1
     is_list = sum(linked[start:end]) > least * max(sum(main) + hidden, sum(own[start:end]))
     return [n for n in range(start, end) if linked[n]] if is_list else []
 
@@ -360,13 +369,21 @@ def _remove_siblings(element: lxml.html.HtmlElement) -> None:
         element = parent
 
 
+def _is_plain(article: lxml.html.HtmlElement) -> bool:
+    """Whether an article has only visible paragraphs and headings, and no class or id that says what a part is."""
+    return all(
+        element.tag in _PLAIN and _NAMING.isdisjoint(names := element.keys()) and not is_hidden(element, names)
+        for element in article.iterdescendants()
+    )
+
+
 def _read_article(article: lxml.html.HtmlElement, links: float) -> list[str]:
     """Return the lines of an article that needs no trafilatura, or none. ``links``: the share of links in it.
 
     These are all lines but short links, without small parts that their classes name. trafilatura reads an article with
-    large ones, and a hidden paragraph that a script may show. An article of nothing but long lines of links has these.
+    large ones, and a hidden paragraph that a script may show. A plain article may have any share of links.
     """
-    if _FEW_LINKS < links < 1 - _FEW_LINKS:
+    if links > _FEW_LINKS and not _is_plain(article):
         return []
     beside = list(article.iterdescendants(*_ASIDE))
     for element in article.iterdescendants(*_BOXES):

@@ -108,7 +108,6 @@ EXAMPLES: list[tuple[str, dict[str, Any], str, str, float, bool]] = [
     # Vectors: the order of words is no evidence, and stop words are none.
     ("random_projection", {}, "The harbour lamp was lit last night.", "Lit: a harbour lamp, last night!", 1.0, True),
     ("simhash", {}, "The harbour lamp was lit last night.", "Lit: a harbour lamp, last night!", 1.0, True),
-    ("simhash", {"features": "characters"}, "เรือข้ามฟากลำใหม่ออก", " เรือข้ามฟากลำใหม่ออก! ", 1.0, True),
     ("cosine", {}, "day quay", "quay day.", 1.0, True),
     ("cosine", {}, "buoy keel", "buoy the keel the", 1.0, True),  # a word of every document has no weight
     ("cosine", {}, "buoy", "buoy keel", 1 / math.sqrt(5), False),  # the IDF of keel is twice that of buoy
@@ -456,7 +455,6 @@ def test_parameters_that_do_not_go_together_are_refused() -> None:
         ("supershingle", {"supershingles": 3, "equal": 4}, "equal"),
         ("simhash", {"distance": 3, "blocks": 3}, "blocks"),
         ("simhash", {"distance": 3, "blocks": 14}, "blocks"),
-        ("simhash", {"features": "characters", "hash": "sdbm"}, "hash"),
         ("random_projection", {"bits": 100}, "bits"),
         ("imatch", {"low": 0.8, "high": 0.8}, "high"),
         ("keywords", {"rule": "set,ordered"}, "rule"),

@@ -183,6 +183,7 @@ def test_each_line_has_its_kind() -> None:
     assert {role for _, role in of_page(PROSE)} == {LineRole.PROSE}
     assert [role for _, role in of_page(NONE)] == [LineRole.FRAME, LineRole.FRAME]
     assert of_page("") == of_page("<p> </p>") == []
+    assert of_page(ARTICLE, by_hand) == [(line, LineRole.PROSE) for line in by_hand("", "").split("\n")]
 
 
 def test_quotes_in_messages_are_quotes_and_citations_are_not() -> None:
@@ -193,11 +194,6 @@ def test_quotes_in_messages_are_quotes_and_citations_are_not() -> None:
         assert {role for _, role in lines[2:]} <= {LineRole.ARTICLE, LineRole.PROSE}, before
         cited = of_page(f"<body><div><p>Ada wrote:</p>{quote}<p>{PARAGRAPHS[1]}</p><p>{PARAGRAPHS[2]}</p></body>")
         assert LineRole.QUOTE not in {role for _, role in cited}, before
-
-
-def test_the_text_of_the_users_extractor_is_judged() -> None:
-    lines = by_hand(ARTICLE, URL).split("\n")
-    assert of_page(ARTICLE, by_hand) == [(line, LineRole.PROSE) for line in lines]
 
 
 @pytest.mark.parametrize("extractor", [None, by_hand])

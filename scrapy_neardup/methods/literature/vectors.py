@@ -20,7 +20,6 @@ from scrapy_neardup.methods.base import Parameters, choice, decides, file, numbe
 from scrapy_neardup.methods.literature.base import Agreement, PublishedMethod, Text, word_counts
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.lexicon import read_lexicon, read_stop_words
-from scrapy_neardup.text.shingles import shingles
 
 #: Bits of the fingerprint of ``simhash``.
 _BITS = 64
@@ -37,14 +36,11 @@ class SimHashParameters(Parameters):
     #: of 32 bits. Fewer pages share a wide key, which helps in states of more than some 100,000 pages. 0: as few blocks
     #: as make keys of 16 bits.
     blocks: int = whole(0, 0, 64)
-    #: ``words`` takes all words with their frequency, ``tfidf`` the ``top`` words by TF-IDF, ``characters`` takes
-    #: shingles of ``n`` letters.
-    features: str = choice("words", "words", "tfidf", "characters")
+    #: ``words`` takes all words with their frequency, ``tfidf`` the ``top`` words by TF-IDF.
+    features: str = choice("words", "words", "tfidf")
     #: The number of words with ``tfidf``.
     top: int = whole(50, 1, 10_000)
-    #: The length of a shingle with ``characters``.
-    n: int = whole(4, 1, 64)
-    #: The hash of a word. Shingles always use BLAKE2b.
+    #: The hash of a word.
     hash: str = choice("blake2b", "blake2b", *CLASSIC)
     #: The path of a file of stop words, one a line; empty for the short list of this package.
     stop_words: str = file("a list of stop words", read_stop_words)
@@ -58,8 +54,6 @@ class SimHashParameters(Parameters):
             raise SettingsError(
                 f"simhash: blocks is {self.blocks}, which needs more than 255 tables. Use fewer blocks."
             )
-        if self.features == "characters" and self.hash != "blake2b":
-            raise SettingsError("simhash: features 'characters' work only with hash 'blake2b'. Set hash to 'blake2b'.")
 
     @property
     def tables(self) -> tuple[int, ...]:
@@ -110,9 +104,6 @@ class SimHash(PublishedMethod):
 
     def _features(self, text: Text) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
         p = self.parameters
-        if p.features == "characters":
-            grams = shingles(text.letters, p.n, self.hashes)
-            return grams, np.ones(len(grams), np.int64)
         weights = word_counts(text.body, p.stop_words)
         if p.features == "tfidf":
             idf = read_lexicon(p.lexicon).weight
