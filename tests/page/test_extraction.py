@@ -50,7 +50,7 @@ TITLES = [
     ("<TITLE>The ferry is late</TITLE>", "The ferry is late"),
     ("<title>Flood - The River Daybook</title><meta property=og:site_name content='The River Daybook'>", "Flood"),
     ("<title>Flood - The River Daybook</title>", "The River Daybook"),
-    ("<title>Mill! - The River Daybook</title><h1><a href=/>The River Daybook</a></h1><h2>Mill <i>¶</i></h2>", "Mill!"),
+    ("<title>Flood! - The River Daybook</title><h1>The River Daybook</h1><h2>Flood <i>¶</i></h2>", "Flood!"),
     ("<title>Daybook | The flood</title><a href=http://river.example><h1>Daybook</h1></a>", "The flood"),
     ("<title>Daybook » The flood</title><h1>Daybook</h1><h2>The flood</h2>", "The flood"),
     ("<title>Flood - The Daybook</title><h1><a href='#top'>Flood</a></h1>", "Flood"),

@@ -90,7 +90,7 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     if page.headline:
         headlines = [letters(_normalize(line, p)) for line in page.headline.split("\n") if line]
         titles += [_TITLE_PART + line for line in headlines]
-        if of_title and [line for line in lines.values() if line in headlines] == [lines[of_title[0]]]:
+        if of_title and [line for line in headlines if line in lines.values()][-1:] == [lines[of_title[0]]]:
             main = of_title[0]
     title = lines[main] if of_title else ""
     number = url_number(page.address or page.url) if page.site else ""
