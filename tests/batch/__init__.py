@@ -25,7 +25,6 @@ from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Keep
 
 T = TypeVar("T")
-R = TypeVar("R")
 OPTIONS = BatchOptions(Config(), Secret(b"batch" * 5), dict(DEFAULT_FIELDS))
 
 
