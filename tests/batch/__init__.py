@@ -48,7 +48,10 @@ class InlineRunner(LocalRunner, Executor):
         if self.tasks == self._ends:
             raise Killed
         done = Future[T]()
-        done.set_result(task(*arguments))
+        try:
+            done.set_result(task(*arguments))
+        except Exception as error:
+            done.set_exception(error)
         return done
 
 

@@ -90,8 +90,13 @@ def test_a_run_that_is_killed_once_a_part_is_written_goes_on(tmp_path: Path, mon
 def test_a_page_whose_shared_sentences_cannot_be_found_ends_no_run(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Cascade, "shared", lambda *others: 1 / 0)
     run = make_run(tmp_path / "run", [name], 20)
+    monkeypatch.setattr(ArchivePart, "write_shared", lambda *others: 1 / 0)
+    with pytest.raises(ZeroDivisionError):  # as on a full disk
+        InlineRunner(run).run()
+    assert not run.is_complete
+    monkeypatch.undo()
+    monkeypatch.setattr(Cascade, "shared", lambda *others: 1 / 0)
     InlineRunner(run).run()
     monkeypatch.undo()
     assert verdicts_of(run) == [one | {"shared": []} for one in judge_in_order([name])]
