@@ -242,6 +242,15 @@ def test_a_page_that_passed_keeps_its_most_similar_near_miss_with_the_decision()
     assert next(silent.rows(b"e"), None) is None
 
 
+def test_a_page_waits_for_none_in_flight_that_its_form_tells_from_it(detector: Detector) -> None:
+    plover, heron, egret = (
+        replace(notice(3), url=f"http://town.example/{n}", title=f"渡口 {n}") for n in ["plover", "heron", "egret"]
+    )
+    assert outcome(detector, replace(plover, text=f"{plover.text}plover。")) is Outcome.UNIQUE
+    reserve(detector, heron)
+    assert isinstance(detector.check(replace(egret, text=f"{egret.text}港口。")), Ruled)
+
+
 # Boilerplate.
 
 CLAUSES = story(9, 12)

@@ -89,13 +89,9 @@ class SimHash(PublishedMethod):
         if not len(hashes):
             return (), bytes(8)
         value = sign_bits(hashes, weights)
-        return self.keys(value), value.to_bytes(8, "big")
-
-    def keys(self, value: int) -> list[int]:
-        return [
-            self.hashes.place(f"simhash {table} {value & mask:016x}")
-            for table, mask in enumerate(self.parameters.tables)
-        ]
+        tables = enumerate(self.parameters.tables)
+        keys = [self.hashes.place(f"simhash {table} {value & mask:016x}") for table, mask in tables]
+        return keys, value.to_bytes(8, "big")
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
         """The share of equal bits."""
