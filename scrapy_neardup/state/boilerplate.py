@@ -238,7 +238,6 @@ class Recurrence:
 
 
 def _place(block: int) -> slice:
-    """Return the buckets of a block."""
     return slice(block * IN_BLOCK, (block + 1) * IN_BLOCK)
 
 

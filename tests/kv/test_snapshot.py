@@ -124,7 +124,7 @@ def test_of_a_closed_state_nothing_changes_and_nothing_is_left(url: str, tmp_pat
     before = files(tmp_path)
     with seen(url) as look:
         assert (look.is_held, urls(look), look.pending().pages) == (False, ["http://a.example/1"], 0)
-        assert (look.scheme, look.size() > 0) == (url.partition(":")[0], True)
+        assert (look.scheme, look.kv.size() > 0) == (url.partition(":")[0], True)
     assert files(tmp_path) == before
     assert [path.name for path in (tmp_path / "here").iterdir() if "look" in path.name] == []
     with at_work(url) as store:

@@ -275,7 +275,7 @@ def test_no_record_is_written_if_a_condition_fails_though_it_was_named_later(ope
     page = pending_page(
         Record(store.new_id(), URL, 7, 1.0, (5,), b"sketch"), store.journal.begin("one"), store.url_key(URL)
     )
-    row, programs = layout.record_key(layout.unpack_id(page.id)), [store.kv.link.program() for _ in range(2)]
+    row, programs = layout.record_key(layout.last_id(page.id)), [store.kv.link.program() for _ in range(2)]
     programs[0].register(page)
     programs[1].put_record(page, row, page.packed)
     programs[1].expect(layout.meta_key("missing"), b"value")
@@ -367,7 +367,7 @@ def test_postings_of_keys_that_begin_alike_are_spread_and_so_packed(opening: Ope
     names = list(client.scan_iter(match=prefix + b"k*", count=1000))
     assert len(names) > 150
     assert max(map(client.zcard, names)) < 9
-    assert store.size() > 100 * len(names), "the memory of all keys"
+    assert store.kv.size() > 100 * len(names), "the memory of all keys"
 
 
 # Counts
