@@ -36,7 +36,7 @@ from scrapy_neardup.state.journal import UnsealedPages
 from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import parse_url
-from tests.build import PAGES, judge_pages, open_state, read_records
+from tests.build import PAGES, judge_pages, open_state, put, read_records
 from tests.cli import run
 from tests.server.redis_cluster import free_ports
 from tests.server.redis_server import IS_KVROCKS, Server, as_redis_does, certified, client_of, end_leases, running
@@ -63,13 +63,6 @@ def opening(redis_server: Server) -> Iterator[Open]:
             return store
 
         yield open_one
-
-
-def put(store: RedisStore, url: str = URL, *keys: int, generation: int = 0, replaces: int = 0) -> Record:
-    id = store.new_id()
-    record = Record(id, url, id, 1.0, keys, b"sketch")
-    store.add(record, generation=generation, replaces=replaces)
-    return record
 
 
 # Leases
