@@ -55,7 +55,7 @@ NEVER: Mapping[str, float] = {
     **dict.fromkeys(("few_pages", "least_shared", "much_shared", "contained_retitled", "contained"), 0),
     **dict.fromkeys(("different_same", "different"), 1.0),
     **dict.fromkeys(("no_template", "same_article", "within_shared", "reworded"), 10**9),
-    **dict.fromkeys(("cut", "titles_alike"), 1.01),
+    **dict.fromkeys(("cut", "titles_alike", "other_numbers"), 1.01),
     "names_again": 0,
     "edited": 2.0,
     "different_early": 0.0,

@@ -254,7 +254,7 @@ def row(crawl: Crawl, window: int) -> str:
     return (
         f"{crawl.number:11,} {store.pages:11,} {median(times.look_up) / 1e3:8.0f} {median(times.commit) / 1e3:7.0f} "
         f"{every:8.0f} {times.longest / 1e6:11.0f} {held['RssAnon']:8.0f} {held['RssFile']:7.0f} "
-        f"{store.size() / 1e6:9.1f} {store.size() / store.pages:7.0f}"
+        f"{store.kv.size() / 1e6:9.1f} {store.kv.size() / store.pages:7.0f}"
     )
 
 
@@ -297,7 +297,7 @@ def main() -> None:
                 crawl.run(size - crawl.number - given.window)
                 print(row(crawl, given.window), flush=True)
             crawl.detector.end()
-            print(f"all: {store.size() / store.pages:.0f} bytes a page; {', '.join(parts(store))}")
+            print(f"all: {store.kv.size() / store.pages:.0f} bytes a page; {', '.join(parts(store))}")
 
 
 if __name__ == "__main__":

@@ -136,7 +136,7 @@ def looked(url: str) -> tuple[int, int, float]:
             if not key.endswith((b"}~+", b"}b")):  # counts have a bound of their own
                 weighed += client.memory_usage(key, samples=0) or 0
     except ResponseError:  # Kvrocks has no such command
-        weighed = store.size()
+        weighed = store.kv.size()
     held = store.pages
     store.close()
     return weighed, held, cpu["used_cpu_user"] + cpu["used_cpu_sys"]

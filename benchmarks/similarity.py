@@ -106,7 +106,7 @@ def main() -> None:
             with open_empty_store(method) as store:
                 for page, verdict in replay(documents, make_judge(method, store)):
                     dropped[classes.get(page.url, "")] += verdict.is_copy
-                size = store.size() / len(documents)
+                size = store.kv.size() / len(documents)
             others = [dropped[one] for one in CLASSES[1:]]
             rows.append([name, sizes[COPY] - dropped[COPY], *others, f"{size:.0f}"])
         of = [f"{what} of {sizes[one]:,}" for what, one in zip(COLUMNS, CLASSES, strict=True)]

@@ -74,7 +74,7 @@ def packed(store: PageStore) -> int:
     else:
         database.execute("VACUUM")
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    return store.size()
+    return store.kv.size()
 
 
 if __name__ == "__main__":

@@ -243,13 +243,23 @@ def make_state(kind: str, folder: Path, *, keep: Keep = Keep.EVIDENCE) -> str:
 
 
 @contextmanager
-def open_state(url: str) -> Iterator[PageStore]:
-    """The state as a crawl with the default method opens it."""
-    store = open_store(url, state_recipe(make_method("cascade", {}), None))
+def open_state(url: str, recipe: dict[str, Any] | None = None) -> Iterator[PageStore]:
+    """The state as a crawl opens it: with the default method, or with this recipe."""
+    store = open_store(url, state_recipe(make_method("cascade", {}), None) if recipe is None else recipe)
     try:
         yield store
     finally:
         close_store(store)
+
+
+def put(
+    store: PageStore, url: str = "https://ferry.example/1", *keys: int, generation: int = 0, replaces: int = 0
+) -> Record:
+    """File an original under these keys."""
+    id = store.new_id()
+    record = Record(id, url, id, 1.0, keys, b"sketch")
+    store.add(record, generation=generation, replaces=replaces)
+    return record
 
 
 def judge_pages(

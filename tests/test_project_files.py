@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import configparser
 import re
+import runpy
 import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 import scrapy_neardup
@@ -143,3 +145,17 @@ def test_hooks_and_the_test_command_run_the_same_checks() -> None:
     assert own == {"ruff check", "ruff format", "mypy"}
     [command] = [line for line in read("README.md").splitlines() if line.endswith("python -m pytest")]
     assert [check for check in own if f"&& {check}" not in command] == []
+
+
+def test_a_wheel_names_the_oldest_python_that_can_load_its_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From 3.13 on the headers of Python call functions that take other lengths before."""
+    setuptools, made = pytest.importorskip("setuptools"), dict[str, Any]()
+    monkeypatch.chdir(ROOT)
+    monkeypatch.delenv("NEARDUP_PURE", raising=False)
+    monkeypatch.setattr(setuptools, "setup", made.update)
+    for minor, oldest in ((10, 0), (11, 11), (12, 11), (13, 13), (14, 13)):
+        monkeypatch.setattr(sys, "version_info", (3, minor))
+        runpy.run_path("setup.py")
+        named = [dict(module.define_macros) for module in made["ext_modules"]], made["options"]
+        macros, options = {"Py_LIMITED_API": f"0x03{oldest:02X}0000"}, {"py_limited_api": f"cp3{oldest}"}
+        assert named == (([macros], {"bdist_wheel": options}) if oldest else ([{}], {})), minor

@@ -154,15 +154,8 @@ def test_addresses_of_the_web_are_links_and_nothing_else() -> None:
         assert link(clean_line(url, REPORT_URL)) == url
     for url in (
         *("javascript:alert(1)", " javascript:alert(1)", "JaVaScRiPt:alert(1)", "java\nscript:alert(1)"),
-        *(
-            "data:text/html,x",
-            "//a.example/",
-            "/a",
-            "",
-            "https:a.example",
-            "http://a.example/\nb",
-            "http://a.example/\0",
-        ),
+        *("data:text/html,x", "//a.example/", "/a", "", "https:a.example"),
+        *("http://a.example/\nb", "http://a.example/\0"),
         *("http://a.example/\u202egpj", "http://a.example/\ud800", "x http://a.example/", "view-source:http://a/"),
         "http://a.example/" + "x" * REPORT_URL,
         "http://a.example/" + "x" * (REPORT_URL - 18) + " y",

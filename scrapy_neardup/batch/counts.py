@@ -22,6 +22,7 @@ from scrapy_neardup.state.boilerplate import (
     LEAST_PAGES,
     CountsOfSite,
     Sentences,
+    count_bits,
     site_bit,
 )
 
@@ -148,14 +149,6 @@ class _ExactCountsOfSite(CountsOfSite):
 
     def is_common_everywhere(self, sentences: Sentences) -> npt.NDArray[np.bool_]:
         return count_bits(self._counts.bits.get(sentences.astype(np.uint64))) >= COMMON_BITS
-
-
-def count_bits(values: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint16]:
-    """Return how many bits of each value are set."""
-    found: npt.NDArray[np.uint16] = (
-        np.unpackbits(values.view(np.uint8)).reshape(len(values), 32).sum(1, dtype=np.uint16)
-    )
-    return found
 
 
 def numbers_on_sites(sentences: Sentences, sites: np.uint64 | Hashes, hashes: Keyed) -> Hashes:

@@ -49,14 +49,9 @@ class PartStore(PageStore):
     """
 
     def __init__(
-        self,
-        method: Method,
-        options: BatchOptions,
-        pages: PartPages,
-        answers: pa.Table,
-        records: Iterable[tuple[int, bytes]],
+        self, options: BatchOptions, pages: PartPages, answers: pa.Table, records: Iterable[tuple[int, bytes]]
     ) -> None:
-        super().__init__(Memory(), method.recipe(), options.secret, 0)
+        super().__init__(Memory(), options.make_method().recipe(), options.secret, 0)
         self._pages = pages
         self._counts = ExactCounts(pages.numbers, pages.sentences)
         self.use_exact_counts(self._counts.on_site)
@@ -110,7 +105,6 @@ class PartStore(PageStore):
         self._uncounted.clear()
 
     def end_page(self, verdict: Verdict) -> None:
-        """The page got this verdict."""
         match = verdict.match.id if verdict.match else 0
         self._judged[self._page] = self._flags, *self._written, match, *_tag_of(verdict.as_tag())
 
@@ -214,7 +208,6 @@ class PartStore(PageStore):
         return make_table(zip(*rows, strict=True) if rows else [()] * len(JUDGED), JUDGED)
 
     def rows_to_leave(self, part: int) -> Iterator[pa.Table]:
-        """Yield the ROWS of each topic."""
         new = self._pages.filed(~np.frombuffer(self.doubtful, bool))
         for topic, filed in self._left.items():
             columns = zip((*new[topic], np.zeros(len(new[topic][0]), np.int64)), filed, strict=True)
@@ -238,10 +231,9 @@ def judge_part(
 
     ``answers``: to the questions of the part. ``records``: they are named by the answers; older ones come first.
     """
-    method = options.make_method()
-    store = PartStore(method, options, pages, answers, records)
+    store = PartStore(options, pages, answers, records)
     policy = replace(options.config.make_policy(), keep=Keep.NOTHING)
-    detector, first = PartDetector(method, store, who="batch", policy=policy), 0
+    detector, first = PartDetector(options.make_method(), store, who="batch", policy=policy), 0
     for batch in part.batches():
         end = first + len(batch)
         read = dict[int, tuple[Page, str]]()
@@ -289,12 +281,12 @@ def find_shared(options: BatchOptions, part: ArchivePart) -> None:
     """Write the shared sentences of a judged part, unless they are there. No verdict depends on them."""
     if part.has_shared():
         return
-    method, judged, found = options.make_method(), part.judged_pages(), list[tuple[str, ...]]()
-    known, sketches = numbers(judged["rank"]), iter(judged["shared"].to_pylist())
-    for batch in part.batches():
-        pages = stored_pages(batch.filter(pa.array(is_among(numbers(batch["rank"]), known))))
-        found += [_find_shared(method, page, *sketch) for (page, _), sketch in zip(pages, sketches, strict=False)]
-    part.write_shared(found)
+    method, judged = options.make_method(), part.judged_pages()
+    known, sketches = numbers(judged["rank"]), iter(judged["shared"])
+    chosen = (batch.filter(pa.array(is_among(numbers(batch["rank"]), known))) for batch in part.batches())
+    part.write_shared(
+        [_find_shared(method, page, *next(sketches).as_py()) for page, _ in stored_pages(batch)] for batch in chosen
+    )
 
 
 def _find_shared(method: Method, page: Page, sketch: bytes = b"") -> tuple[str, ...]:

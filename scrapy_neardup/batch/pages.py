@@ -108,7 +108,6 @@ class PageTabulator:
         self._rows, self._bytes = list[tuple[Any, ...]](), 0
 
     def close(self) -> None:
-        """End the process."""
         self._source.__exit__(None, None, None)
 
     def take(self) -> pa.Table:

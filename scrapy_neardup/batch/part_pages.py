@@ -8,18 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from scrapy_neardup.batch.counts import (
-    ExactCounts,
-    Hashes,
-    count_bits,
-    number_of_form_pages,
-    numbers_of_forms,
-    numbers_on_sites,
-)
+from scrapy_neardup.batch.counts import ExactCounts, Hashes, number_of_form_pages, numbers_of_forms, numbers_on_sites
 from scrapy_neardup.batch.rows import Questions, Topic, answers_on, is_among, numbers, sorted_set
 from scrapy_neardup.batch.runs import PAGES, ArchivePart, BatchOptions, decode, new_record
 from scrapy_neardup.model import Fingerprint
-from scrapy_neardup.state.boilerplate import ALL_PAGES, COMMON_BITS, COMMON_HERE, number_of_site, site_bit
+from scrapy_neardup.state.boilerplate import ALL_PAGES, COMMON_BITS, COMMON_HERE, count_bits, number_of_site, site_bit
 from scrapy_neardup.state.layout import kept_url
 from scrapy_neardup.state.record import Record
 
@@ -100,17 +93,14 @@ class PartPages:
         count = len(self.ranks)
         bits = count_bits(counts.bits.counts) + np.bincount(self._bit_places, minlength=len(counts.bits.counts))
         here = counts.numbers.counts + np.bincount(self._here, minlength=len(counts.numbers.counts))
-        pages_of = self._page_of_key, np.repeat(np.arange(count), self.lengths)
+        page_of_sentence = np.repeat(np.arange(count), self.lengths)
         is_key_known = (self._first[Topic.KEY] < self._page_of_key) | is_among(self.keys, filed)
         is_common = (here >= COMMON_HERE)[self._here] | (bits >= COMMON_BITS)[self._bit_places]
-        has_key, self.may_be_common = (
-            np.bincount(pages[is_known], minlength=count) > 0
-            for pages, is_known in zip(pages_of, (is_key_known, is_common), strict=True)
-        )
-        doubtful: npt.NDArray[np.bool_] = (
-            ~self.is_alone | (self._first[Topic.URL] < np.arange(count)) | is_among(self.urls, newest)
-        )
-        return doubtful | has_key | self.may_be_common
+        has_key = np.bincount(self._page_of_key[is_key_known], minlength=count) > 0
+        self.may_be_common = np.bincount(page_of_sentence[is_common], minlength=count) > 0
+        is_url_known = (self._first[Topic.URL] < np.arange(count)) | is_among(self.urls, newest)
+        doubtful: npt.NDArray[np.bool_] = ~self.is_alone | is_url_known | has_key | self.may_be_common
+        return doubtful
 
     def fingerprint(self, page: int, counts: ExactCounts) -> Fingerprint | None:
         """Return the fingerprint of a page without boilerplate; None if it has none, or some boilerplate by now."""
@@ -124,7 +114,6 @@ class PartPages:
         return bool((here >= COMMON_HERE).any() or (count_bits(bits) >= COMMON_BITS).any())
 
     def keys_of(self, page: int) -> tuple[int, ...]:
-        """Return the keys of a page."""
         return tuple(self.keys[self._key_starts[page] : self._key_starts[page + 1]].tolist())
 
     def first_with(self, topic: Topic, hash: int) -> int:
@@ -147,7 +136,6 @@ class PartPages:
         return found
 
     def record(self, page: int) -> Record:
-        """Return the record of an original."""
         return new_record(self.ranks[page], self._urls[page], self.keys_of(page), self._sketches[page])
 
     def count_pages(self, pages: slice, counts: ExactCounts) -> None:
@@ -156,7 +144,6 @@ class PartPages:
             counts.forms[number] += 1
 
     def count_sentences(self, pages: slice, counts: ExactCounts, *, everywhere: bool) -> None:
-        """Count the sentences of pages."""
         members, lengths = slice(self._starts[pages.start], self._starts[pages.stop]), self.lengths[pages]
         np.add.at(counts.numbers.counts, self._all_pages[pages][lengths > 0], _ONE)
         np.add.at(counts.numbers.counts, self._here[members], _ONE)

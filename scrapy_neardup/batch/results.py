@@ -45,7 +45,6 @@ VERDICTS = pa.schema([("input", pa.string()), ("record", pa.uint32()), ("url", p
 #: The tag of a page like no other, but for its reader and its id.
 _UNIQUE = make_table([["unique"], *[[None]] * 8, [[]]], TAG)
 _NULL, _NONE = pa.scalar(None, pa.string()), VERDICTS.empty_table()
-_COUNTED = "verdict", "kind", "reason"
 
 
 class ArchivedPage(NamedTuple):
@@ -88,7 +87,8 @@ def _verdict(page: Page, row: dict[str, Any]) -> Verdict:
 
 def write_verdicts(run: BatchRun, path: Path) -> Iterable[Counter[str]]:
     """Write VERDICTS to a parquet file; return the number of each verdict, of each kind and of each reason."""
-    names, counts = make_column(run.inputs, pa.string()), {name: Counter[str]() for name in _COUNTED}
+    names = make_column(run.inputs, pa.string())
+    counts = {name: Counter[str]() for name in ("verdict", "kind", "reason")}
     with replace_file(path) as draft, pq.ParquetWriter(draft, VERDICTS, compression="zstd") as writer:
         for part in run.own_parts:
             judged = part.results()

@@ -19,18 +19,12 @@ T = TypeVar("T", bound=np.generic)
 class Topic(IntEnum):
     """The subject of a row."""
 
-    #: There is a part. Spark needs such rows to judge every part.
-    PART = 0
-    #: A page is filed under a key.
-    KEY = 1
-    #: A page is the newest at a URL.
-    URL = 2
-    #: So many pages of a site have a sentence.
-    COUNT = 3
-    #: These publishers have a sentence, as bits.
-    BITS = 4
-    #: So many pages of a site were compared with its forms, or are forms.
-    FORM = 5
+    PART = 0  #: There is a part. Spark needs such rows to judge every part.
+    KEY = 1  #: A page is filed under a key.
+    URL = 2  #: A page is the newest at a URL.
+    COUNT = 3  #: So many pages of a site have a sentence.
+    BITS = 4  #: These publishers have a sentence, as bits.
+    FORM = 5  #: So many pages of a site were compared with its forms, or are forms.
 
 
 #: The topics of questions and answers.

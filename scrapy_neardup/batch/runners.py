@@ -104,9 +104,19 @@ class LocalRunner:
     def _complete(self) -> None:
         leave_pandas_out()
         pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps a tenth more memory while parts are judged
+        run, pages, finding = self._run, 0, list[Future[None]]()
+        earlier = [*(run.previous.parts if run.previous else ())]
         with self._open_pool() as pool:
             try:
-                self._judge_all(pool)
+                reading = {one: pool.submit(read_stretch, run, one) for one in run.stretches()}
+                for part in run.group(self._files(reading)):
+                    judge_after(run.options, part, earlier)
+                    finding.append(pool.submit(find_shared, run.options, part))  # its turn comes once all is read
+                    earlier.append(part)
+                    pages += sum(map(len, part.batches(("rank",))))
+                    self._inform(f"{pages:,} pages judged")
+                for task in finding:
+                    task.result()
             except BrokenProcessPool:
                 raise NearDupError(
                     "A process of the run was killed, perhaps because memory ran out. Run the command again with a "
@@ -117,20 +127,6 @@ class LocalRunner:
 
     def _open_pool(self) -> Executor:
         return ProcessPoolExecutor(self._readers, _CONTEXT, _begin_reader)
-
-    def _judge_all(self, pool: Executor) -> None:
-        """Judge all parts while the pool reads; once it has read all, it finds the shared sentences."""
-        run, pages, finding = self._run, 0, list[Future[None]]()
-        earlier = [*(run.previous.parts if run.previous else ())]
-        reading = {one: pool.submit(read_stretch, run, one) for one in run.stretches()}
-        for part in run.group(self._files(reading)):
-            judge_after(run.options, part, earlier)
-            finding.append(pool.submit(find_shared, run.options, part))
-            earlier.append(part)
-            pages += sum(map(len, part.batches(("rank",))))
-            self._inform(f"{pages:,} pages judged")
-        for task in finding:
-            task.result()
 
     def _files(self, reading: Mapping[Stretch, Future[int]]) -> Iterator[Path]:
         """Yield the files of pages in their order. Each comes when it is written."""
@@ -181,11 +177,7 @@ def judge_after(options: BatchOptions, part: ArchivePart, earlier: Sequence[Arch
 
 
 def judge_if_new(
-    options: BatchOptions,
-    part: ArchivePart,
-    answers: pa.Table,
-    parts: Sequence[ArchivePart],
-    pages: PartPages | None = None,
+    options: BatchOptions, part: ArchivePart, answers: pa.Table, parts: Sequence[ArchivePart], pages: PartPages | None
 ) -> bool:
     """Judge a part unless it was judged with the same answers, in any order; return whether it was judged.
 
@@ -289,10 +281,9 @@ class SparkRunner(LocalRunner):
         from pyspark.sql.functions import col
 
         options, first = self._run.options, own[0].number
+        find = partial(_answer, options.make_method().common, first)
         rows = self._session.range(0, len(parts), 1, len(parts)).mapInArrow(partial(_load, options, parts), _TYPE)
-        answers = rows.repartition(len(parts), "hash").mapInArrow(
-            partial(_answer, options.make_method().common, first), _TYPE
-        )
+        answers = rows.repartition(len(parts), "hash").mapInArrow(find, _TYPE)
         by_part = answers.repartitionById(len(own), col("part") - first)
         judged = by_part.mapInArrow(partial(_judge_parts, options, parts), "judged boolean").collect()
         return sum(row.judged for row in judged)
@@ -336,5 +327,5 @@ def _judge_parts(options: BatchOptions, parts: Sequence[ArchivePart], batches: _
     rows = _from_spark(batches)
     for number in pc.unique(rows["part"]).to_pylist():
         answers = rows.filter((pc.field("part") == number) & (pc.field("topic") != Topic.PART))
-        judged = judge_if_new(options, parts[number], answers, parts[:number])
+        judged = judge_if_new(options, parts[number], answers, parts[:number], None)
         yield pa.record_batch([pa.array([judged])], ["judged"])

@@ -112,11 +112,7 @@ def _weigh(file: Path) -> int:
 
 
 def rank_of(input: int, record: int) -> int:
-    """Return the rank of a record, which is also its id while parts are judged; inputs count from 1, records from 0.
-
-    >>> rank_of(1, 0) < rank_of(1, 7) < rank_of(2, 0)
-    True
-    """
+    """Return the rank of a record, which is also its id while parts are judged; inputs count from 1, records from 0."""
     return input << _RECORD_BITS | record
 
 
@@ -192,11 +188,12 @@ class ArchivePart:
         """Whether ``write_shared`` was called for these files."""
         return _digest_of(self.shared) == self.digest()
 
-    def write_shared(self, found: Iterable[Sequence[str]]) -> None:
-        """Write the shared sentences of each row of JUDGED."""
+    def write_shared(self, batches: Iterable[Sequence[Sequence[str]]]) -> None:
+        """Write the shared sentences of each row of JUDGED, batch by batch: memory holds one."""
         schema = pa.schema([TAG.field("shared")], {"digest": self.digest()})
         with new_arrow(self.shared, schema) as writer:
-            writer.write_table(make_table([found], schema))
+            for found in batches:
+                writer.write_table(make_table([found], schema))
 
     def rows_of(self, *topics: Topic) -> Iterator[pa.RecordBatch]:
         """Return ROWS of each of these topics."""
@@ -310,7 +307,6 @@ class BatchRun:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all verdicts are there."""
         return (self.folder / "complete").exists()
 
     @property

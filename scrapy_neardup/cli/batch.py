@@ -21,8 +21,6 @@ from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.urls import STORES, parse_url
 
-LOCAL, SPARK = RUNNERS = ("local", "spark")
-
 
 @command(
     option("input INPUT", "a file, a folder, or a pattern in quotes", nargs="+"),
@@ -32,7 +30,7 @@ LOCAL, SPARK = RUNNERS = ("local", "spark")
     option("--rejects FILE", "file for malformed records (default: FILE.rejects.jsonl)"),
     option("--run FOLDER", "the folder of the run (default: FILE.run)"),
     option("--previous FOLDER", "go on with the pages of this run"),
-    option("--runner RUNNER", f"{LOCAL} or {SPARK} (default: {LOCAL})", choices=RUNNERS, default=LOCAL),
+    option("--runner RUNNER", "local or spark (default: local)", choices=("local", "spark"), default="local"),
     option("--memory SIZE", "memory of all processes together (default: 2GB)", default="2GB"),
     flag("--json", "print the counts as one JSON object"),
     *RECORDS,
@@ -43,9 +41,9 @@ verdicts:
   the parts of a verdict. Inputs are all that 'dedup' reads, but for standard input. Needs the extra: parquet.
 
 the run:
-  One process judges, and others read: one for each core, or NEARDUP_WORKERS processes. The folder of the run is twice
-  as large as the texts. If the command is interrupted or killed, the same command goes on where it was. Keep the folder
-  to judge later pages against these with --previous; else remove it.
+  One process judges, and others read: one for each core, or NEARDUP_WORKERS processes. The folder of the run is two to
+  three times as large as the texts. If the command is interrupted or killed, the same command goes on where it was.
+  Keep the folder to judge later pages against these with --previous; else remove it.
 
 examples:
   scrapy neardup batch 'crawl/*.warc.gz' -o verdicts.parquet --kept kept.parquet
@@ -69,7 +67,7 @@ def batch_command(arguments: argparse.Namespace, config: Config) -> int:
     kept_format = find_output_format(arguments.kept) if arguments.kept else ""
     fields = fields_of(arguments, config.fields)
     options = BatchOptions(config, config.secret, fields, arguments.id, arguments.format)
-    runner = SparkRunner if arguments.runner == SPARK else LocalRunner
+    runner = SparkRunner if arguments.runner == "spark" else LocalRunner
     processes = config.workers if isinstance(config.workers, int) and config.workers else os.cpu_count() or 1
     readers, pages = runner.plan(memory, processes)
     previous = BatchRun.load(Path(arguments.previous), options) if arguments.previous else None

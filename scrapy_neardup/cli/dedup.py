@@ -163,7 +163,6 @@ class PassedRecord(NamedTuple):
 def _judge(
     read: Iterable[tuple[InputRecord, Answer | None]], batch: Batch, detector: Detector, results: Results
 ) -> Iterator[PassedRecord]:
-    """Yield the records that pass."""
     for entry, answer in read:
         if isinstance(entry, Malformed):
             results.reject(entry)

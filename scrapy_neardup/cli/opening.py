@@ -71,13 +71,12 @@ def find_source(name: str, config: Config) -> str:
     """Return the URL of an existing state that a path or URL names. Raises StoreError or SettingsError."""
     if _is_url(name):
         return find_state(name, config, "FROM")
-    path = os.path.realpath(name)
-    if not (near := states_near(path)) and not SQLite.exists(path):
-        raise StoreError(
-            f"There is no state at {name}. Name the path of a copy by 'scrapy neardup export', or the URL of a state: "
-            f"{STORES.forms(persistent=True)}."
-        )
-    return near[0] if near else SQLite.url(path)
+    if near := states_near(os.path.realpath(name)):
+        return near[0]
+    raise StoreError(
+        f"There is no state at {name}. Name the path of a copy by 'scrapy neardup export', or the URL of a state: "
+        f"{STORES.forms(persistent=True)}."
+    )
 
 
 def only_state(config: Config) -> str:

@@ -133,7 +133,6 @@ class Judge:
             return page
 
     async def _judge(self, url: str, make: Make) -> JudgedPage:
-        """Judge the page that an item makes."""
         try:
             ruled = await self._rule(self._reader.time(make))
         except PageError as error:

@@ -127,6 +127,6 @@ class ServerCrawl:
                 if not step:
                     break
             trim(store, store.kv.count(b"d"))
-            return store.rolled_back.pages, expired, store.pages, store.size()
+            return store.rolled_back.pages, expired, store.pages, store.kv.size()
         finally:
             store.close()

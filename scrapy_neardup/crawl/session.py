@@ -188,7 +188,7 @@ class Session:
         numbers.set_value(stats.TIME_STORE, round(spent["store"], 3))
         if of_state:
             pages = store.pages if store.snapshot is None else store.pages_at_opening
-            self.notes.set_state(pages, store.size())
+            self.notes.set_state(pages, store.kv.size())
 
     def _end_generation(self) -> None:
         """End the crawl in the state, and warn of pages that were not sealed."""

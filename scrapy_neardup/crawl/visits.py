@@ -57,8 +57,9 @@ class Visit(Awaited):
     ``opted_out``: by the request. ``pages``: those that items share, by URL; ``locks``: one for each, while it is
     judged. ``urls``: of items; all are known before the first item without one is judged, unless there are very many.
     ``unnamed``: items so far with content and without URL. ``is_complete``: the callback yields no more items.
-    ``is_failed``: the callback failed, or an earlier pipeline lost an item. CloseSpider after the first item is no
-    failure: the article is there. ``on_done`` is called when all items have ended.
+    ``was_cut``: the callback raised an error, so more items might have come. ``is_failed``: it failed, or an earlier
+    pipeline lost an item. CloseSpider after the first item is no failure: the article is there. ``on_done`` is called
+    when all items have ended.
     """
 
     served: PageResponse | None = None
@@ -70,6 +71,7 @@ class Visit(Awaited):
     announced: int = 0
     ended: int = 0
     is_complete: bool = True
+    was_cut: bool = False
     on_done: Callable[[Visit], None] | None = None
 
     @property
@@ -80,7 +82,7 @@ class Visit(Awaited):
     @property
     def has_several(self) -> bool:
         """Whether there are several items, or might have been."""
-        return self.announced + self.is_failed > 1
+        return self.announced + self.was_cut > 1
 
     @property
     def is_last(self) -> bool:
@@ -253,7 +255,7 @@ class NearDupSpiderMiddleware:
                     for item in ready:
                         yield item
         except Exception as error:
-            failure = error
+            failure, visit.was_cut = error, True
             visit.is_failed = not isinstance(error, CloseSpider) or visit.announced > 1
         visit.complete()
         for item in held:

@@ -175,14 +175,15 @@ class Context:
         page, also_copies = self.page, self.policy.also_copies
         return search(self.method, self.store, page.url, self.fingerprint, page.canonical, self.delivered, also_copies)
 
-    def filed_fingerprint(self, *, in_form: bool) -> Fingerprint:
+    @cached_property
+    def filed(self) -> Fingerprint:
         """The fingerprint that is filed: without overused keys, and with ``in_form``."""
         filed = without_overused_keys(self.fingerprint, self.search_result.overused_keys)
-        return replace(filed, in_form=True) if in_form else filed
+        return replace(filed, in_form=True) if self.search_result.in_form else filed
 
     def compare(self, earlier: Record) -> Comparison:
-        """Compare the page with an earlier one, without its overused keys."""
-        return self.method.compare(self.fingerprint, earlier.sketch, self.search_result.overused_keys)
+        """Compare the page with an earlier one as the search did, which knew of forms."""
+        return self.method.compare(self.filed, earlier.sketch, self.search_result.overused_keys)
 
     # The parts of a ruling.
 

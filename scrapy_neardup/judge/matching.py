@@ -134,30 +134,27 @@ def search(
             earlier.is_original or earlier.dropped > 0,  # a person may have chosen the group of another variant
         )
 
-    pages = list(_comparable(store, url, ids, canonical))
-    while True:
-        nearest: SimilarPage | None = None
-        near_miss: SimilarPage | None = None
-        best: tuple[bool | float, ...] = ()
-        in_form = False
-        for earlier in pages:
-            if not method.may_be_alike(fingerprint, earlier.sketch):
-                continue
-            comparison = method.compare(fingerprint, earlier.sketch, overused_keys)
-            in_form |= comparison.in_form
-            least = near_miss.comparison.similarity if near_miss else _NEAR_MISS
-            if comparison.similarity > least and not comparison.is_copy(also_copies):
-                near_miss = SimilarPage(comparison, earlier, earlier)
-            if (comparison.kind is None and not comparison.duplicate) or not may_decide(earlier, comparison):
-                continue
-            if (ranked := rank(comparison, earlier)) > best:
-                leader = representative_of(store, earlier, except_url=url)
-                if leader is not None:
-                    nearest, best = SimilarPage(comparison, leader, earlier), ranked
-        if not in_form or fingerprint.in_form or nearest is None or not nearest.comparison.duplicate:
-            return SearchResult(overused_keys, nearest, in_form, near_miss)
+    pages = [one for one in _comparable(store, url, ids, canonical) if method.may_be_alike(fingerprint, one.sketch)]
+    compared = [method.compare(fingerprint, one.sketch, overused_keys) for one in pages]
+    in_form = any(one.in_form for one in compared)
+    if in_form and any(one.duplicate for one in compared):
         # A lookalike under another title shows that common text may be a template.
         fingerprint = replace(fingerprint, in_form=True)
+        compared = [method.compare(fingerprint, one.sketch, overused_keys) for one in pages]
+    nearest: SimilarPage | None = None
+    near_miss: SimilarPage | None = None
+    best: tuple[bool | float, ...] = ()
+    for earlier, comparison in zip(pages, compared, strict=True):
+        least = near_miss.comparison.similarity if near_miss else _NEAR_MISS
+        if comparison.similarity > least and not comparison.is_copy(also_copies):
+            near_miss = SimilarPage(comparison, earlier, earlier)
+        if (comparison.kind is None and not comparison.duplicate) or not may_decide(earlier, comparison):
+            continue
+        if (ranked := rank(comparison, earlier)) > best:
+            leader = representative_of(store, earlier, except_url=url)
+            if leader is not None:
+                nearest, best = SimilarPage(comparison, leader, earlier), ranked
+    return SearchResult(overused_keys, nearest, in_form, near_miss)
 
 
 def _comparable(store: PageStore, url: str, ids: tuple[int, ...], canonical: str) -> Iterator[Record]:

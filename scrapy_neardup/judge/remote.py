@@ -231,7 +231,7 @@ class RemoteCrawl:
         while some := list(islice(rest, BATCH)):
             transaction = RemoteTransaction()
             await self.fetch(transaction, [layout.journal_key(self.detector.generation, id) for id in some])
-            replaced = [layout.unpack_id(packed) for packed in transaction.rows.values() if packed]
+            replaced = [layout.last_id(packed) for packed in transaction.rows.values() if packed]
             await self.fetch(transaction, [layout.record_key(id) for id in replaced])
             await self.transact(partial(self.detector.seal, some), transaction)
 

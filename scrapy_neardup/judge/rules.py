@@ -201,7 +201,7 @@ def pass_as_original(context: Context) -> Ruled:
         verdict = context.verdict(Outcome.UNIQUE, id, context.match(nearest), kind=kind, by_hand=by_hand)
     else:
         verdict = context.verdict(Outcome.UNIQUE, id)
-    filed = context.filed_fingerprint(in_form=context.search_result.in_form)
+    filed = context.filed
     record = Record(id, context.page.url, id, keys=filed.keys, sketch=filed.sketch, body=context.page.body)
     return reserve(context, verdict, record, filed, verdict.kind, verdict.match)
 
@@ -302,7 +302,7 @@ def judge_as_copy(context: Context, nearest: SimilarPage, outcome: Outcome, *, b
         renewed = replace(known, dropped=drop_hash) if drop_hash and not known.is_delivered else known
         ruled = keep_record(context, verdict, copied_from, renewed)
         return replace(ruled, was_delivered=known.is_delivered)
-    filed = context.filed_fingerprint(in_form=not by_hand and context.search_result.in_form)
+    filed = replace(context.filed, in_form=False) if by_hand else context.filed
     differs = match.similarity < context.method.variant_below
     is_variant = differs and (by_hand or nearest.compared.is_original)
     # Under its group a page is found that leads it.

@@ -247,7 +247,6 @@ class Temporary(Transaction):
             self._spill()
 
     def _spill(self) -> None:
-        """Write all rows to LevelDB."""
         if not isinstance(self.base, LevelDB):
             self.base = LevelDB(self.location)
             self.base.open_at(Path(self.location) / "db", new=True)

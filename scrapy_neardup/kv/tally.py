@@ -46,7 +46,6 @@ class RowTally(NamedTuple):
         return cls(os.urandom(8))
 
     def pack(self) -> bytes:
-        """Return 33 bytes."""
         return _PACKED.pack(*self)
 
     @classmethod

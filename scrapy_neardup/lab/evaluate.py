@@ -135,7 +135,7 @@ def evaluate(method: Method, documents: list[Page], labels: list[Label], progres
             pages += 1
             if verdict.is_copy:
                 dropped.add(page.url)
-        size = store.size()
+        size = store.kv.size()
     sorts = sorted({one.sort for one in labels} - {""})
     usual = asdict(type(method.parameters)())
     return Score(

@@ -169,7 +169,7 @@ class Census:
             dropped_sites=tuple(replace(one, site=clean_line(one.site, SITE)) for one in most_dropped(store, _SITES)),
             first_seen=first / 1e9,
             last_seen=max(newest // 10**9, max((unpack_seen(seen)[1] for _, seen in store.rows(b"u")), default=0)),
-            bytes=store.size(),
+            bytes=store.kv.size(),
         )
 
 

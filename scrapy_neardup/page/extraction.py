@@ -161,7 +161,8 @@ def read_head(root: lxml.html.HtmlElement, url: str) -> Page:
         names[name] = names.get(name) or _one_line(meta.get("content") or "")  # the first that is not empty
     # An SVG picture may have a title too.
     own = next((title.text or "" for title in root.iter("title") if next(title.iterancestors("svg"), None) is None), "")
-    headings = (one.text_content()[:_HEADING] for one in islice(root.iter("h1", "h2"), _HEADINGS))
+    found = islice(root.iter("h1", "h2"), _HEADINGS)
+    headings = (one.text_content()[:_HEADING] for one in found if not _leads_up(one, url))
     title = article_title(_one_line(own), names.get("og:site_name", ""), headings) or names.get("og:title", "")
     links = (link.get("href") for link in root.iter("link") if "canonical" in (link.get("rel") or "").lower().split())
     return Page(
@@ -171,6 +172,12 @@ def read_head(root: lxml.html.HtmlElement, url: str) -> Page:
         names.get("description") or names.get("og:description", ""),
         canonical=absolute_url(url, next(links, None) or ""),
     )
+
+
+def _leads_up(heading: lxml.html.HtmlElement, url: str) -> bool:
+    """Whether a heading is a link to the front page or to a folder of the page: it names the site."""
+    links = heading.xpath("(descendant::a | ancestor::a)/@href")
+    return any(plain_url(url).startswith(f"{plain_url(absolute_url(url, link))}/") for link in links)
 
 
 def _one_line(text: str) -> str:

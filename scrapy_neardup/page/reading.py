@@ -69,12 +69,12 @@ _PLAIN = frozenset((
     "pre", "code", "center",
 ))  # fmt: skip
 _NAMING = frozenset(("class", "id", "role", "aria-hidden"))
-#: Elements that may stand beside an article, and words in their classes that say so.
+#: Elements that may stand beside an article, and words in their classes and ids that say so.
 _BOXES = ("div", "dl", "li", "ol", "p", "section", "table", "ul")
 _BESIDE = re.compile(
     "author|avatar|banner|bread-?crumb|button|by-?line|caption|comment|consent|cookie|footer|hidden|hide|menu|message"
-    "|meta|nav|newsletter|noprint|outbrain|overlay|promo|rating|related|reply|shar(?:e|ing)|sidebar|social|sponsor"
-    "|taboola|tags|teaser|widget",
+    "|meta|nav|newsletter|noprint|outbrain|overlay|popular|promo|rating|related|reply|shar(?:e|ing)|sidebar|social"
+    "|sponsor|taboola|tags|teaser|widget",
     re.IGNORECASE,
 )
 #: A link in one of these is no menu.
@@ -254,11 +254,11 @@ def _find_list(blocks: list[Block], roles: list[LineRole], sections: Sequence[Se
         main = own
     if sum(own) < _LEAST_INTRO or sum(linked) <= _LEAST_LIST * sum(main):  # most pages
         return []
-    for one in sections:
-        if one.tag == "aside":
-            linked[one.start : one.end] = [0] * (one.end - one.start)
     longest = main.index(max(main))
     around = [one for one in sections if one.start <= longest < one.end]
+    for one in sections:
+        if one.tag == "aside" and one not in around:
+            linked[one.start : one.end] = [0] * (one.end - one.start)
     article = next((one for one in around if one.tag in _ARTICLES or any(linked[one.start : one.end])), None)
     if article is None:
         return []
@@ -380,7 +380,7 @@ def _is_plain(article: lxml.html.HtmlElement) -> bool:
 def _read_article(article: lxml.html.HtmlElement, links: float) -> list[str]:
     """Return the lines of an article that needs no trafilatura, or none. ``links``: the share of links in it.
 
-    These are all lines but short links, without small parts that their classes name. trafilatura reads an article with
+    These are all lines but short links, without small parts that have a name for it. trafilatura reads an article with
     large ones, and a hidden paragraph that a script may show. A plain article may have any share of links.
     """
     if links > _FEW_LINKS and not _is_plain(article):
@@ -390,7 +390,7 @@ def _read_article(article: lxml.html.HtmlElement, links: float) -> list[str]:
         names = element.keys()
         if is_hidden(element, names) and element.text_content().strip():
             return []
-        if "class" in names and _BESIDE.search(element.get("class") or ""):
+        if names and _BESIDE.search(f"{element.get('class')} {element.get('id')}"):
             beside.append(element)
     if sum(len(element.text_content()) for element in beside) > (1 - _ARTICLE_SHARE) * len(article.text_content()):
         return []

@@ -58,9 +58,8 @@ def gather(store: PageStore, *, rows: int = 2000, watch: Watch = unwatched) -> R
     members = _members(watch(store.records(), store.pages), largest)
     largest_flows = sorted(flows.items(), key=lambda item: (-item[1], item[0]))[:FLOWS]
     remembered = list(CRAWLS.read(store))
-    found = store.recipe.get("parameters")
-    parameters = dict(found) if isinstance(found, dict) else {}
-    reader = PageReader(store, simplified=bool(parameters.get("simplified")))
+    parameters = store.recipe.get("parameters")
+    reader = PageReader(store, simplified=isinstance(parameters, dict) and bool(parameters.get("simplified")))
     return Report(
         location=clean_text(store.location),
         method=clean_line(str(store.recipe.get("method", "")), SENTENCE),

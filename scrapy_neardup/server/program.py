@@ -88,7 +88,6 @@ class Program:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to do."""
         return not (self._conditions or self._last or self._writes or self._reads)
 
     # Conditions.

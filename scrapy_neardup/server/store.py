@@ -85,7 +85,7 @@ class SharedJournal(Journal):
     def unpack_in_flight(self, generation: int, found: Sequence[bytes]) -> list[PendingPage]:
         """Return the pages of a crawl from the answer to ``Program.in_flight``."""
         rows = zip(found[::2], found[1::2], strict=True)
-        records = [self._rows.unpack_record(layout.unpack_id(id), packed) for id, packed in rows]
+        records = [self._rows.unpack_record(layout.last_id(id), packed) for id, packed in rows]
         return [pending_page(record, generation, self._rows.url_key(record.url)) for record in records]
 
     def _running(self) -> Iterable[int]:

@@ -93,6 +93,13 @@ class CountsOfSite(ABC):
         return self.is_own(sentences) | self.is_common_everywhere(sentences)
 
 
+def count_bits(values: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint8]:
+    """Return how many bits of each value are set."""
+    bits = np.unpackbits(values.view(np.uint8)).reshape(len(values), 32)
+    found: npt.NDArray[np.uint8] = bits.sum(axis=1, dtype=np.uint8)
+    return found
+
+
 _WAYS = 8
 _BUCKETS = 2**14
 #: Buckets per block; a block is written at once.
@@ -173,8 +180,7 @@ class Recurrence:
         is_it = (buckets["sentences"] == sentences[:, None]) & (buckets["sites"] != 0)
         sites = np.where(is_it, buckets["sites"], 0).sum(axis=1, dtype=np.uint32)
         repeats: npt.NDArray[np.uint8] = np.where(is_it, buckets["repeats"], 0).sum(axis=1, dtype=np.uint8)
-        bits = np.unpackbits(sites.view(np.uint8).reshape(-1, 4), axis=1)
-        return bits.sum(axis=1, dtype=np.uint8), repeats
+        return count_bits(sites), repeats
 
     def blocks(self, *, changed: bool = False) -> dict[int, bytes]:
         """Return number and content of blocks with sentences; ``changed``: of those that changed since ``saved``."""
@@ -238,7 +244,6 @@ class Recurrence:
 
 
 def _place(block: int) -> slice:
-    """Return the buckets of a block."""
     return slice(block * IN_BLOCK, (block + 1) * IN_BLOCK)
 
 

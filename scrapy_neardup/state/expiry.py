@@ -123,7 +123,7 @@ class Expiry:
         packed = self._kv.get(FRONTIER)
         if packed is not None and len(packed) != len(layout.pack_id(1)):
             raise self._kv.damage_error("the frontier of its expiry cannot be read")
-        self._last_known = layout.unpack_id(packed or b"")
+        self._last_known = layout.last_id(packed or b"")
         return self._last_known
 
     def _queue(self, frontier: int, now: float) -> Iterator[Waiting]:

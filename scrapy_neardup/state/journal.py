@@ -157,7 +157,7 @@ class Journal:
             key = layout.journal_key(generation, id)
             if key not in changes.deletes and (replaced := self._kv.get(key)) is not None:
                 changes.delete(key)
-                return layout.unpack_id(replaced)
+                return layout.last_id(replaced)
         return 0
 
     def roll_back(self, generation: int, id: int) -> None:
@@ -173,7 +173,7 @@ class Journal:
     def _roll_back(self, journal_key: bytes, changes: Changes) -> int:
         rows, id = self._rows, layout.last_id(journal_key)
         packed = changes.puts.get(journal_key) or self._kv.get(journal_key)  # another page of the batch may change it
-        replaced = layout.unpack_id(packed or b"")  # 0: none
+        replaced = layout.last_id(packed or b"")  # 0: none
         record = rows.kept(id, changes)
         changes.delete(journal_key)
         if record is None:
@@ -187,7 +187,7 @@ class Journal:
         elif not newest:  # this is v2: if an unsealed v3 replaces it, v3 replaces v1 from now on
             for later, found in self._kv.scan(layout.UNSEALED):
                 later_replaces = changes.puts.get(later, found)  # another page of the batch may have changed it
-                if layout.unpack_id(later_replaces) == id and later not in changes.deletes:
+                if layout.last_id(later_replaces) == id and later not in changes.deletes:
                     self._kv.get(later)  # so that the write fails if another crawl of a server just seals v3
                     changes.put(later, layout.pack_id(replaced))
         return gone
@@ -257,11 +257,6 @@ class Journal:
                 urls.setdefault(job, []).append(record.url)
         for job, listed in urls.items():
             add_to_list(job, listed)
-
-
-def pending_in(kv: KeyValueStore) -> UnsealedPages:
-    """Return all unsealed pages, and the crawls. Raises StoreDamaged."""
-    return UnsealedPages(sum(1 for _ in kv.scan(layout.UNSEALED)), tuple(who for who, _ in crawls_in(kv).values()))
 
 
 def crawls_in(kv: KeyValueStore) -> dict[int, tuple[str, str]]:

@@ -109,18 +109,13 @@ def unpack_block(key: bytes) -> int:
 
 
 def last_id(key: bytes) -> int:
-    """Return the id at the end of a key."""
+    """Return the id at the end of a key or a value; 0 for nothing."""
     return int.from_bytes(key[-8:], "big")
 
 
 def pack_id(id: int) -> bytes:
     """Pack the id of a replaced record; nothing for 0."""
     return _ID.pack(id) if id else b""
-
-
-def unpack_id(packed: bytes) -> int:
-    """Unpack an id."""
-    return int.from_bytes(packed, "big")
 
 
 def pack_seen(id: int, seconds: float) -> bytes:

@@ -16,7 +16,7 @@ from scrapy_neardup.kv.base import Changes, KeyValueStore, Row
 from scrapy_neardup.state import layout
 from scrapy_neardup.state.boilerplate import Counts, CountsOfSite, Sentences, read_counts
 from scrapy_neardup.state.expiry import Bounds, Expiry
-from scrapy_neardup.state.journal import Journal, UnsealedPages, pending_in
+from scrapy_neardup.state.journal import Journal, UnsealedPages, crawls_in
 from scrapy_neardup.state.recipe import Secret, pack_recipe, updated
 from scrapy_neardup.state.record import Evidence, Record
 from scrapy_neardup.state.records import PageRows
@@ -79,7 +79,8 @@ class PageStore(PageRows):
 
     def pending(self) -> UnsealedPages:
         """Return the unsealed pages: of running or killed crawls, or with feeds that were not stored."""
-        return pending_in(self.snapshot or self.kv)
+        kv = self.snapshot or self.kv
+        return UnsealedPages(sum(1 for _ in kv.scan(layout.UNSEALED)), tuple(who for who, _ in crawls_in(kv).values()))
 
     def note_rollback(self, rolled_back: UnsealedPages) -> None:
         self.rolled_back = rolled_back
@@ -94,10 +95,6 @@ class PageStore(PageRows):
 
     def new_id(self) -> int:
         return self.clock.new_id()
-
-    def size(self) -> int:
-        """Return the size in bytes."""
-        return self.kv.size()
 
     def close(self) -> None:
         """Write the counts and close. A second call does nothing."""

@@ -42,7 +42,6 @@ class Clock:
         return time.time()
 
     def nanoseconds(self) -> int:
-        """Return nanoseconds since 1970."""
         return time.time_ns()
 
     def new_id(self) -> int:

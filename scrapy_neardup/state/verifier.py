@@ -12,7 +12,7 @@ from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.kv.base import KeyValueStore
 from scrapy_neardup.kv.tally import KEY, MASK, RowTally, of_row
-from scrapy_neardup.state.layout import last_id, unpack_id, unpack_seen, url_key
+from scrapy_neardup.state.layout import last_id, unpack_seen, url_key
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.records import ids_of, is_posting, number_of
 
@@ -72,7 +72,7 @@ class RowCount:
             self._total += of_row(key, value)
             self._pages += first == b"r"
             if first == b"j":
-                self._superseded.add(unpack_id(value))
+                self._superseded.add(last_id(value))
             elif first == b"r":
                 return self._add_record(key, value)
         return 0

@@ -3,9 +3,8 @@
 normalize: one spelling for one text.
 sentences: where sentences end, and a text cut into them.
 quotes: the lines of a message that quote another one, and signatures.
-tokens, segmenter, lexicon: words, numbers, stop words, inverse document frequency (IDF).
+tokens, lexicon: words, numbers, stop words, inverse document frequency (IDF).
 shingles: hashed n-grams.
 titles: the article's title without the site's name.
-prose: whether a text is long enough to judge, and which sentences are prose.
 marking: the sentences that two texts share.
 """

@@ -21,7 +21,7 @@ _MAY_SEPARATE = re.compile(r"[_|｜»\-–—·:]")
 
 def article_title(title: str, site_name: str = "", headings: Iterable[str] = ()) -> str:
     """Return the longest part of a title, the first of equals, but never the site's name; or the first part, however
-    short, if it is one of these headings of the page.
+    short, if it is a heading of the page. A heading before another part's may name the site.
 
     >>> article_title("用人单位隐匿加班证据应担责_新闻中心_新浪网")
     '用人单位隐匿加班证据应担责'
@@ -29,10 +29,12 @@ def article_title(title: str, site_name: str = "", headings: Iterable[str] = ())
     ('Ferry', 'Ferry')
     """
     parts = title_parts(title)
-    first = letters(normalize(parts[0])) if len(parts) > 1 else ""
-    if first and any(letters(normalize(one)) == first for one in headings):
-        return parts[0]
     own = [part for part in parts if part.casefold() != site_name.strip().casefold()] or parts
+    if len(own) > 1:
+        named = {letters(normalize(part)): part for part in own}
+        found = [named.get(letters(normalize(one)) or " ", "") for one in headings]
+        if list(filter(None, found))[-1:] == parts[:1]:
+            return parts[0]
     return longest_part(own)
 
 

@@ -22,8 +22,6 @@ from scrapy_neardup.text.characters import HAN, HAN_CHARACTER, KATAKANA, SINGLES
 
 _SPACED = re.compile(rf"[^\W_{HAN}{SINGLES}{KATAKANA}]+")
 _WORD = re.compile(rf"[{HAN}]+|[{KATAKANA}]+|[{SINGLES}]|{_SPACED.pattern}")
-#: Occurrences of a word to check before the whole text is split.
-_TRIES = 32
 #: The characters with which a number begins stand first: most others are passed over in half the time.
 _NUMBER = re.compile(
     r"(?=[\dbefhmnost〇零一二两三四五六七八九十百千万亿])(?:"
@@ -74,22 +72,6 @@ def spaced_words(normalized: str) -> list[str]:
     ['opened', 'in', '2024']
     """
     return _SPACED.findall(normalized)
-
-
-def has_spaced_word(normalized: str, word: str) -> bool:
-    """Whether a word is one of the ``spaced_words`` of a text; faster than splitting the text.
-
-    >>> has_spaced_word("大桥 opened in 2024", "opened"), has_spaced_word("大桥 reopened", "opened")
-    (True, False)
-    """
-    at, begins = -1, _SPACED.fullmatch(word)
-    for _ in range(_TRIES if begins else 0):
-        if (at := normalized.find(word, at + 1)) < 0:
-            return False
-        run = _SPACED.match(normalized, at)
-        if run is not None and run.end() == at + len(word) and not (at and _SPACED.match(normalized, at - 1, at)):
-            return True
-    return begins is not None and word in spaced_words(normalized)
 
 
 def numbers(normalized: str) -> list[str]:

@@ -114,7 +114,6 @@ class WorkerPool:
 
     @property
     def process_ids(self) -> list[int]:
-        """The process ids of all workers."""
         return [child.pid for worker in self._workers if (child := worker.child) is not None]
 
     def close(self) -> None:

@@ -25,7 +25,6 @@ from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Keep
 
 T = TypeVar("T")
-R = TypeVar("R")
 OPTIONS = BatchOptions(Config(), Secret(b"batch" * 5), dict(DEFAULT_FIELDS))
 
 
@@ -49,7 +48,10 @@ class InlineRunner(LocalRunner, Executor):
         if self.tasks == self._ends:
             raise Killed
         done = Future[T]()
-        done.set_result(task(*arguments))
+        try:
+            done.set_result(task(*arguments))
+        except Exception as error:
+            done.set_exception(error)
         return done
 
 

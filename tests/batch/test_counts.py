@@ -8,19 +8,17 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_neardup.batch.counts import ExactCounts, count_bits
+from scrapy_neardup.batch.counts import ExactCounts
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Outcome
-from scrapy_neardup.state.boilerplate import COMMON_HERE, Counts, Sentences
+from scrapy_neardup.state.boilerplate import COMMON_HERE, Counts, Sentences, count_bits
 from scrapy_neardup.state.opening import memory_state
 from tests.build import make_detector, page, story
 
 SITES = ("a.example", "www.a.example", "b.example", "")
 SENTENCES = np.arange(1, 12, dtype=np.uint32)
 
-pages = st.lists(
-    st.tuples(st.sampled_from(SITES), st.lists(st.integers(1, 11), max_size=6), st.booleans()), max_size=60
-)
+noted_page = st.tuples(st.sampled_from(SITES), st.lists(st.integers(1, 11), max_size=6), st.booleans())
 
 
 def array(*sentences: int) -> Sentences:
@@ -28,7 +26,7 @@ def array(*sentences: int) -> Sentences:
 
 
 @settings(deadline=None)  # the list of public suffixes is loaded once
-@given(pages)
+@given(st.lists(noted_page, max_size=60))
 def test_every_sentence_of_every_site_is_counted(noted: list[tuple[str, list[int], bool]]) -> None:
     counts, here, everywhere, total = ExactCounts(), Counter[tuple[str, int]](), defaultdict[int, set[str]](set), 0
     for number, (site, sentences, is_original) in enumerate(noted):

@@ -26,7 +26,7 @@ from tests.build import article_text, story
 Records = list[dict[str, Any]]
 
 
-def drawn(seed: int, count: int = 66) -> Records:
+def drawn(seed: int = 1, count: int = 66) -> Records:
     """Articles, copies with edits, new versions of pages, excerpts, short texts."""
     chance, records = random.Random(seed), Records()
     for number in range(count):
@@ -141,15 +141,8 @@ def one_link() -> Records:
 
 
 CASES = {
-    "drawn": drawn(1),
-    "chain": chain(),
-    "key": one_key(),
-    "site": one_site(),
-    "disclaimer": one_disclaimer(),
-    "footer": one_footer(),
-    "menu": one_menu(),
-    "line": one_line(),
-    "link": one_link(),
+    make.__name__.removeprefix("one_"): make()
+    for make in (drawn, chain, one_key, one_site, one_disclaimer, one_footer, one_menu, one_line, one_link)
 }
 
 

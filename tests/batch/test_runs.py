@@ -90,8 +90,13 @@ def test_a_run_that_is_killed_once_a_part_is_written_goes_on(tmp_path: Path, mon
 def test_a_page_whose_shared_sentences_cannot_be_found_ends_no_run(
     tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Cascade, "shared", lambda *others: 1 / 0)
     run = make_run(tmp_path / "run", [name], 20)
+    monkeypatch.setattr(ArchivePart, "write_shared", lambda *others: 1 / 0)
+    with pytest.raises(ZeroDivisionError):  # as on a full disk
+        InlineRunner(run).run()
+    assert not run.is_complete
+    monkeypatch.undo()
+    monkeypatch.setattr(Cascade, "shared", lambda *others: 1 / 0)
     InlineRunner(run).run()
     monkeypatch.undo()
     assert verdicts_of(run) == [one | {"shared": []} for one in judge_in_order([name])]
@@ -102,6 +107,7 @@ def test_long_pages_make_small_batches_and_parts(tmp_path: Path, name: str, monk
     run = make_run(tmp_path / "run", [name], 30)
     InlineRunner(run).run()
     assert max(len(batch) for part in run.parts for batch in part.batches()) < 10
+    assert all(pa.ipc.open_file(pa.memory_map(str(one.shared))).num_record_batches > 3 for one in run.parts)
     parts = len(run.parts)
     monkeypatch.setattr(runs, "_SENTENCES", 1)
     run = make_run(tmp_path / "small", [name], 30)
@@ -117,7 +123,7 @@ def test_a_part_is_judged_again_if_an_answer_differs(tmp_path: Path, name: str) 
     one, other = (make_rows(Topic.COUNT, 1, np.array([5]), np.array([count])) for count in (3, 4))
     cases = [(one, True), (one, False), (pa.concat_tables([one, one]), False), (other, True), (one.slice(1), True)]
     for given, judged in cases:
-        assert judge_if_new(OPTIONS, run.parts[1], given, run.parts[:1]) is judged
+        assert judge_if_new(OPTIONS, run.parts[1], given, run.parts[:1], None) is judged
 
 
 def test_a_part_whose_files_do_not_belong_together_is_judged_again(tmp_path: Path, name: str) -> None:
@@ -125,7 +131,7 @@ def test_a_part_whose_files_do_not_belong_together_is_judged_again(tmp_path: Pat
     for one in (run, other):
         InlineRunner(one).run()
     for part in other.parts[1:]:
-        judge_if_new(OPTIONS, part, make_rows(Topic.KEY, part.number, np.zeros(0, np.int64)), [])
+        judge_if_new(OPTIONS, part, make_rows(Topic.KEY, part.number, np.zeros(0, np.int64)), [], None)
         find_shared(OPTIONS, part)
     assert verdicts_of(run) != verdicts_of(other)
     given = [part.digest() for part in run.parts]

@@ -22,11 +22,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def few_slices() -> None:
-    """Processes of Spark have all slices."""
-
-
 @pytest.fixture(scope="module", autouse=True)
 def session() -> Iterator[None]:
     """The one session of all tests, on two cores."""

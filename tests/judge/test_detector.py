@@ -220,7 +220,7 @@ def notice(number: int, own: int = 6) -> Page:
 
 def test_a_page_that_passed_keeps_its_most_similar_near_miss_with_the_decision() -> None:
     """Unless the state keeps no evidence, or a person decided."""
-    store, silent, other = (memory_state({}, secret=NO_SECRET) for _ in range(3))
+    store, silent = (memory_state({}, secret=NO_SECRET) for _ in range(2))
     write_manual_verdicts(store, ManualVerdict(notice(4).url, ManualKind.KEEP, "", 0))
     far, near, new = notice(1, own=12), notice(2), notice(3)
     pages = far, near, new, notice(4), page("other", story(99))
@@ -232,14 +232,25 @@ def test_a_page_that_passed_keeps_its_most_similar_near_miss_with_the_decision()
     assert why.endswith("They are about two things.")
     (first, second, _, kept, _) = inspect_pages(store, [find_record(store, one) for one in pages])
     assert [one["near_miss"] and one["near_miss"]["url"] for one in (first, second, kept)] == [None, far.url, None]
-    # Nearly equal pages pass if they are in one form. The decision knows that, too.
-    heron, egret = (replace(new, url=f"{new.url}{name}", title=f"渡口 {name}") for name in ("heron", "egret"))
-    egret = replace(egret, text=f"{egret.text}egret。")
-    assert [outcome(make_detector(other, keep=Keep.EVIDENCE), one) for one in (heron, egret)] == [Outcome.UNIQUE] * 2
-    (shown,) = inspect_pages(other, [find_record(other, egret)])
-    assert (shown["near_miss"]["url"], "two things" in shown["near_miss"]["why"]) == (heron.url, True)
     assert {outcome(make_detector(silent), one) for one in (near, new)} == {Outcome.UNIQUE}
     assert next(silent.rows(b"e"), None) is None
+
+
+def test_nearly_equal_pages_pass_if_an_earlier_one_shows_a_form_and_the_decision_knows_that(store: PageStore) -> None:
+    detector = make_detector(store, keep=Keep.EVIDENCE)
+    plover, heron, egret = (
+        replace(notice(3), url=f"http://town.example/{name}", title=f"渡口 {name}", text=f"{notice(3).text}{more}。")
+        for name, more in (("plover", "plover"), ("heron", ""), ("egret", "港口"))
+    )
+    assert outcome(detector, plover) is Outcome.UNIQUE
+    in_flight, ruled = reserve(detector, heron), detector.check(egret)
+    assert isinstance(ruled, Ruled), "it waits for none"
+    assert ruled.reservation is not None
+    detector.release(ruled.reservation)
+    detector.commit(in_flight, sealed=True)
+    assert outcome(detector, egret) is Outcome.UNIQUE
+    (shown,) = inspect_pages(store, [find_record(store, egret)])
+    assert (shown["near_miss"]["url"], "two things" in shown["near_miss"]["why"]) == (heron.url, True)
 
 
 # Boilerplate.

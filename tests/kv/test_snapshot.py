@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from errno import ENOSPC
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from scrapy_neardup.state.opening import close_store, open_snapshot, open_store
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import STORES
-from tests.build import FILE_ENGINES
+from tests.build import FILE_ENGINES, open_state, put
 from tests.faults import tally_problems
 from tests.state.test_contract import copy_as_killed
 
@@ -43,13 +44,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return STORES[request.param].url(str(tmp_path.resolve() / "here" / "state"))
 
 
-@contextmanager
-def at_work(url: str) -> Iterator[PageStore]:
-    store = open_store(url, {})
-    try:
-        yield store
-    finally:
-        close_store(store)
+at_work = partial(open_state, recipe={})
 
 
 @contextmanager
@@ -57,13 +52,6 @@ def seen(url: str) -> Iterator[PageStore]:
     with closing(open_snapshot(url)) as store:
         assert store.snapshot is not None
         yield store
-
-
-def put(store: PageStore, url: str, *keys: int, generation: int = 0, replaces: int = 0) -> Record:
-    id = store.new_id()
-    record = Record(id, url, id, 1.0, keys, b"sketch")
-    store.add(record, generation=generation, replaces=replaces)
-    return record
 
 
 def fill(store: PageStore, many: int = 50) -> None:
@@ -83,7 +71,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def left_open(url: str, tmp_path: Path) -> str:
     """The URL of the state as a killed process leaves it, with two unsealed pages in it, one of them an update."""
     code = (
-        "import os, sys; from scrapy_neardup.state.opening import open_store; from tests.kv.test_snapshot import put;"
+        "import os, sys; from scrapy_neardup.state.opening import open_store; from tests.build import put;"
         f"store = open_store({url!r}, {{}}); one = put(store, 'http://a.example/1', 5);"
         "crawl = store.journal.begin('morning');"
         "put(store, 'http://a.example/1', 6, generation=crawl, replaces=one.id);"
@@ -124,7 +112,7 @@ def test_of_a_closed_state_nothing_changes_and_nothing_is_left(url: str, tmp_pat
     before = files(tmp_path)
     with seen(url) as look:
         assert (look.is_held, urls(look), look.pending().pages) == (False, ["http://a.example/1"], 0)
-        assert (look.scheme, look.size() > 0) == (url.partition(":")[0], True)
+        assert (look.scheme, look.kv.size() > 0) == (url.partition(":")[0], True)
     assert files(tmp_path) == before
     assert [path.name for path in (tmp_path / "here").iterdir() if "look" in path.name] == []
     with at_work(url) as store:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import pytest
 
 from scrapy_neardup.errors import LexiconNeeded
-from scrapy_neardup.lab.evaluate import compare_labels, evaluate
+from scrapy_neardup.lab.evaluate import LabelScore, compare_labels, evaluate
 from scrapy_neardup.lab.labels import Label
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
@@ -57,12 +55,4 @@ def test_refused_pages_are_kept_unless_they_are_most_pages() -> None:
 def test_an_agreement_by_hand() -> None:
     answers = {"b": True, "c": True, "d": False, "e": False, "f": False, "g": None, "h": True}
     found = compare_labels([Label("a", name, answer) for name, answer in answers.items()], {"b", "d", "e", "g"})
-    assert asdict(found) == {
-        "pairs": 6,
-        "agree": 2,
-        "different": 3,
-        "dropped_wrongly": 2,
-        "copies": 3,
-        "kept_wrongly": 2,
-        "unsure": 1,
-    }
+    assert found == LabelScore(6, agree=2, different=3, dropped_wrongly=2, copies=3, kept_wrongly=2, unsure=1)

@@ -16,14 +16,7 @@ from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.maintenance.verify import NAMED, Findings, check
 from scrapy_neardup.state.expiry import FRONTIER
-from scrapy_neardup.state.layout import (
-    evidence_key,
-    meta_key,
-    pack_seen,
-    posting_key,
-    record_key,
-    url_key,
-)
+from scrapy_neardup.state.layout import evidence_key, meta_key, pack_seen, posting_key, record_key, url_key
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Evidence, Record
 from tests.build import BREAD, EDITED, KINDS, PEAR, POWER, SAME, SHORT, make_state, open_state, state_url

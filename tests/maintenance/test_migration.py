@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -29,11 +29,11 @@ from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page, Verdict
 from scrapy_neardup.page.urls import site_of
-from scrapy_neardup.state.opening import close_store, open_at, open_store
+from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.record import Keep, Record
 from scrapy_neardup.state.urls import existing_states, parse_url
-from tests.build import BREAD, PAGES, PEAR, PEARS, POWER, SAME, SHORT, join_text, make_state, state_url
+from tests.build import BREAD, PAGES, PEAR, PEARS, POWER, SAME, SHORT, join_text, make_state, open_state, state_url
 from tests.cli import Invoke, run
 
 #: Methods with nothing in common but their pages.
@@ -42,14 +42,9 @@ BINS: dict[str, Any] = {"NEARDUP_PARAMETERS": {"bins": 256}}
 COPY = ("https://copy.example/1", "秋月梨早熟", join_text(*PEARS))
 
 
-@contextmanager
-def opened(url: str, **settings: Any) -> Iterator[PageStore]:
+def opened(url: str, **settings: Any) -> AbstractContextManager[PageStore]:
     """The state as a crawl with these settings opens it."""
-    store = open_store(url, state_recipe(method_of(settings), None))
-    try:
-        yield store
-    finally:
-        close_store(store)
+    return open_state(url, state_recipe(method_of(settings), None))
 
 
 def method_of(settings: dict[str, Any]) -> Any:

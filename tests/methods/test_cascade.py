@@ -127,7 +127,7 @@ def test_an_edited_copy_is_near_and_under_another_title_retitled() -> None:
     for text in [FERRY, BELL, MILL]:
         for seed in range(5):
             copy = respelled(text, 0.015, seed)
-            original = page(text, "新渡口清晨正式开航")
+            original = page(text, "新渡口清晨正式开航", site="a.example")
             for title, kind in (
                 ("新渡口清晨正式开航", Kind.NEAR),
                 ("新渡口清晨正式开航了", Kind.NEAR),
@@ -135,7 +135,7 @@ def test_an_edited_copy_is_near_and_under_another_title_retitled() -> None:
                 ("柳林村的果农高兴", Kind.RETITLED),
                 ("Arrow Brook", Kind.RETITLED),
             ):
-                found = judged(page(copy, title), original)
+                found = judged(page(copy, title, site="b.example"), original)
                 assert (found.duplicate, found.kind) == (True, kind), (seed, title)
 
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from scrapy_neardup.methods.cascade import reading
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.reading import url_number
 from scrapy_neardup.model import Fingerprint, Kind, Page
+from scrapy_neardup.text.tokens import spaced_words
 from tests.methods.cascade_pages import BELL, DEFAULTS, FERRY, LIGHTHOUSE, MILL, NONE, explained, judged, page, values
 
 NOTICE = (
@@ -48,6 +50,8 @@ def test_the_headline_is_the_title_though_the_name_of_the_site_is_longer() -> No
     )
     assert judged(replace(one, headline=""), replace(other, headline="")).kind is Kind.SAME_TITLE
     assert judged(one, other).kind is None
+    one, other = (replace(one, title=f"★ - {one.title}", headline="★") for one in (one, other))
+    assert judged(one, other).kind is Kind.SAME_TITLE, "without letters it is none"
 
 
 def test_a_word_is_gone_that_stands_in_one_text_alone() -> None:
@@ -134,6 +138,26 @@ def test_pages_of_one_site_whose_titles_alone_name_other_things_are_no_copies() 
     nearly = replace(notice("渡口排班"), title="同一通告的补充说明", text=other.text.replace("入侵", "攻陷"))
     assert judged(nearly, other).duplicate
     assert not judged(nearly, other, catalogue=0.0).duplicate
+    named = replace(nearly, text=f"{other.text}\n请看补充。")
+    assert judged(named, other).similarity > 0.94
+    assert not judged(named, other).duplicate, "a title word is gone, so they are in one form"
+
+
+def test_a_title_is_looked_up_once_for_all_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hostile page has a long title, a long text, and many of them."""
+    method, calls = Cascade(), list[int]()
+    new, *earlier = (
+        method.fingerprint(page(f"{MILL} {title}", title, site="a.example")) for title in (LONG, "heron", "otter")
+    )
+
+    def split(text: str) -> list[str]:
+        calls.append(len(text))
+        return spaced_words(text)
+
+    monkeypatch.setattr(reading, "spaced_words", split)
+    found = [(method.compare(new, one.sketch, NONE).in_form, len(calls)) for one in earlier]
+    assert found == [(True, found[0][1])] * 2
+    assert calls
 
 
 def test_every_part_of_an_item_title_counts_on_a_site() -> None:

@@ -181,6 +181,7 @@ def test_two_lists_of_links_with_one_introduction_are_no_copies(frame: str) -> N
     ("html", "main", "is_list"),
     [
         ("<div><p>May<p>Ada<p>Bob</div><div><h1>Finds</h1>{intro}<ul>{links}</ul></div>", "", True),
+        ("<aside><h1>Finds</h1>{intro}<ul>{links}</ul></aside>", "", True),
         ("{intro}<p>May<ul>{links}</ul>", "", False),  # perhaps a menu
         ("<main><h1>Finds</h1>{intro}<p>May<p>Ada</main><ul>{links}</ul>", "", False),  # beside the article
         ("<div><h1>Finds</h1>{intro}<p>May</div><div>{intro}<ul>{links}</ul></div>", "", False),
@@ -220,6 +221,7 @@ def test_an_article_with_few_links_is_main_text_without_its_named_parts(monkeypa
     lines = ["Notes", "Anna", "May", long, "a = 1"]
     for part in (
         "<p class=share-bar>Pass it on</p>",
+        "<p id=related>Fares</p>",
         "<form>Write to us</form>",
         "<aside>Fares</aside>",
         "<p hidden></p>",
@@ -229,6 +231,7 @@ def test_an_article_with_few_links_is_main_text_without_its_named_parts(monkeypa
         f"<p id=a><a href=/>{long}</a>" * 2,
         "<p hidden>Shown later</p>",
         f"<div class=comments>{STORY}</div>",
+        f"<div id=comments>{STORY}</div>",
     ):
         assert read(f"<div>{STORY}{STORY}{part}</div>") == "other", part
 

@@ -18,8 +18,6 @@ from scrapy_neardup.state.record import Evidence, Record, listing_source
 from scrapy_neardup.untrusted import REPORT_URL, SITE, TITLE
 from tests.report.states import BEGIN, SECOND, State, large
 
-#: By which a recipe names the secret that all tests draw.
-
 
 def test_every_number_of_a_small_state() -> None:
     state = State()
@@ -40,7 +38,7 @@ def test_every_number_of_a_small_state() -> None:
     report = gather(state.store)
     assert dict(state.store.rows(b"")) == before
     totals = asdict(report.totals)
-    assert totals.pop("bytes") == state.store.size()
+    assert totals.pop("bytes") == state.store.kv.size()
     sites = [("a.example", 3, 1), ("b.example", 2, 2), ("c.example", 2, 0), ("", 1, 1), ("d.example", 1, 1)]
     assert [tuple(one.values()) for one in totals.pop("top_sites")] == sites
     assert totals == {
@@ -63,18 +61,14 @@ def test_every_number_of_a_small_state() -> None:
         "last_seen": BEGIN + 10**8,
     }
     a, b, none = "a.example", "b.example", "(no site)"
-    assert (report.all_flows, report.flows) == (
-        5,
-        ((none, a, 1), (a, a, 1), (b, GONE, 1), (b, a, 1), ("d.example", a, 1)),
-    )
+    flows = ((none, a, 1), (a, a, 1), (b, GONE, 1), (b, a, 1), ("d.example", a, 1))
+    assert (report.all_flows, report.flows) == (5, flows)
     groups = [(one.similar_id, one.copies, one.original and one.original.url) for one in report.groups]
     assert groups == [(f"{first:016x}", 4, "https://d.example/"), (f"{gone:016x}", 1, None)]
-    assert [page.url for page in report.groups[0].pages] == [
-        *("https://a.example/1", "https://b.example/1", "https://www.a.example/2", "item 7")
-    ]
-    assert [one.page.url for one in report.copies] == [
-        *("https://d.example/", "https://b.example/2", "item 7", "https://www.a.example/2", "https://b.example/1")
-    ]
+    members = ["https://a.example/1", "https://b.example/1", "https://www.a.example/2", "item 7"]
+    assert [page.url for page in report.groups[0].pages] == members
+    newest = ["https://d.example/", "https://b.example/2", *reversed(members[1:])]
+    assert [one.page.url for one in report.copies] == newest
     found = report.copies[-1]
     assert found.page == PageLine("https://b.example/1", b, near // SECOND, "near", round(0.8, 4), 30, "Near")
     assert (found.kind, found.copy, found.similarity, found.containment) == ("near", True, 0.8, 0.9)
@@ -104,7 +98,7 @@ def test_lists_are_bounded() -> None:
 
 def test_a_report_on_an_empty_state_has_no_numbers() -> None:
     store = State().store
-    assert gather(store) == Report("memory:", "cascade", Statistics(bytes=store.size()))
+    assert gather(store) == Report("memory:", "cascade", Statistics(bytes=store.kv.size()))
 
 
 def test_a_group_is_named_by_the_title_of_its_original_else_by_copies_that_have_it_too() -> None:

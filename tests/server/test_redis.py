@@ -36,7 +36,7 @@ from scrapy_neardup.state.journal import UnsealedPages
 from scrapy_neardup.state.opening import close_store, open_at, open_store
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import parse_url
-from tests.build import PAGES, judge_pages, open_state, read_records
+from tests.build import PAGES, judge_pages, open_state, put, read_records
 from tests.cli import run
 from tests.server.redis_cluster import free_ports
 from tests.server.redis_server import IS_KVROCKS, Server, as_redis_does, certified, client_of, end_leases, running
@@ -63,13 +63,6 @@ def opening(redis_server: Server) -> Iterator[Open]:
             return store
 
         yield open_one
-
-
-def put(store: RedisStore, url: str = URL, *keys: int, generation: int = 0, replaces: int = 0) -> Record:
-    id = store.new_id()
-    record = Record(id, url, id, 1.0, keys, b"sketch")
-    store.add(record, generation=generation, replaces=replaces)
-    return record
 
 
 # Leases
@@ -275,7 +268,7 @@ def test_no_record_is_written_if_a_condition_fails_though_it_was_named_later(ope
     page = pending_page(
         Record(store.new_id(), URL, 7, 1.0, (5,), b"sketch"), store.journal.begin("one"), store.url_key(URL)
     )
-    row, programs = layout.record_key(layout.unpack_id(page.id)), [store.kv.link.program() for _ in range(2)]
+    row, programs = layout.record_key(layout.last_id(page.id)), [store.kv.link.program() for _ in range(2)]
     programs[0].register(page)
     programs[1].put_record(page, row, page.packed)
     programs[1].expect(layout.meta_key("missing"), b"value")
@@ -367,7 +360,7 @@ def test_postings_of_keys_that_begin_alike_are_spread_and_so_packed(opening: Ope
     names = list(client.scan_iter(match=prefix + b"k*", count=1000))
     assert len(names) > 150
     assert max(map(client.zcard, names)) < 9
-    assert store.size() > 100 * len(names), "the memory of all keys"
+    assert store.kv.size() > 100 * len(names), "the memory of all keys"
 
 
 # Counts

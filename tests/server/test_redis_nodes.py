@@ -18,11 +18,11 @@ from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.record import Record
 from scrapy_neardup.state.urls import parse_url
+from tests.build import put as put_url
 from tests.processes import wait_until
 from tests.server.redis_cluster import Cluster, Watched, caught_up, free_ports, sentinel_running, watched_running
 from tests.server.redis_server import as_redis_does, certified, running
 from tests.server.test_redis import RECIPE, pages_of
-from tests.server.test_redis import put as put_url
 
 URL = "https://ferry.example"
 

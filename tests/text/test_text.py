@@ -12,7 +12,7 @@ from pathlib import Path
 from time import process_time
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_neardup.hashing import compiled
@@ -23,7 +23,7 @@ from scrapy_neardup.text.marking import own_letters, with_letters
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.sentences import SketchForm, has_prose, segment, sentences
 from scrapy_neardup.text.titles import article_title, title_parts
-from scrapy_neardup.text.tokens import core_words, has_spaced_word, numbers, segmenter_name, spaced_words, words
+from scrapy_neardup.text.tokens import core_words, numbers, segmenter_name, spaced_words, words
 
 #: The dictionary is read on first use, which takes longer than a test of one text may.
 PATIENT = settings(deadline=None)
@@ -236,14 +236,6 @@ def test_the_segmenter_leaves_no_file_in_the_temporary_directory(tmp_path: Path)
     places = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(tmp_path))
     subprocess.run([sys.executable, "-c", code], env={**os.environ, **places}, check=True, timeout=60)
     assert list(tmp_path.iterdir()) == []
-
-
-@PATIENT
-@given(st.text(st.sampled_from("aab1 船_é。"), max_size=60), st.text(st.sampled_from("ab1é _船"), max_size=3))
-@example("ab " * 40 + "a", "a")
-@example("ab " * 40 + "ab", "a")
-def test_has_spaced_word_agrees_with_spaced_words(text: str, word: str) -> None:
-    assert has_spaced_word(text, word) == (word in spaced_words(text))
 
 
 def test_scripts_without_spaces_have_their_first_and_last_characters_and_no_others() -> None:

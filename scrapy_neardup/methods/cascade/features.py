@@ -125,13 +125,13 @@ def compare(
     # Below this similarity pages are no copies under any titles, and the search for words takes most of the time.
     title: TitleWords | None = found.title if in_both >= FIXED.compared * (new.shingles + theirs - in_both) else None
     other_words = new.words != earlier.words  # asked first: a title may be made at its first use
-    gone = title.count_gone(earlier) / 2 if title and other_words else 0.0
+    names = length >= FIXED.names_again and (is_one_site or not (new.site and earlier.site))
+    gone, other_name = title.differ(earlier, names=names) if title and other_words else (0, False)
     similar_title, other_numbers = _compare_titles(new, earlier)
-    same_title = float(_has_same_title(new, earlier))
-    in_form = found.in_form or gone > 0 or same_title > 0 or similar_title < p.retitled or other_numbers
-    may_name = other_words and length >= FIXED.names_again and (is_one_site or not (new.site and earlier.site))
-    other_name = bool(title and may_name and title.names_another(earlier))
-    form = _form(new, earlier, both.containment, in_form=in_form or other_name)
+    has_same_headline = new.lines and earlier.lines and not new.lines.headlines.isdisjoint(earlier.lines.headlines)
+    same_title = float(new.title == earlier.title > 0 or bool(has_same_headline))
+    titles_tell = gone > 0 or other_name or same_title > 0 or similar_title < p.retitled or other_numbers
+    form = _form(new, earlier, both.containment, in_form=found.in_form or titles_tell)
     # In equal sentences numbers are no evidence: these may be the template, or a footer with an address.
     may_be_reworded = form and title and new.numbers.equals(earlier.numbers)
     are_reworded = may_be_reworded and title and title.count_new_numbers(earlier) >= FIXED.reworded
@@ -144,7 +144,7 @@ def compare(
         left=theirs / earlier.shingles if earlier.shingles else 1.0,
         title=similar_title,
         title_numbers=other_numbers,
-        gone=gone,
+        gone=gone / 2,
         same_title=same_title,
         other_name=float(other_name),
         numbers=_numbers(new, earlier, length, form, same_title),
@@ -177,12 +177,6 @@ def _compare_titles(new: Sketch, earlier: Sketch) -> tuple[float, bool]:
     if new.words and earlier.words:
         return len(ours & theirs) / len(ours | theirs), other_numbers
     return (float(new.title == earlier.title) if new.title and earlier.title else 0.5), other_numbers
-
-
-def _has_same_title(new: Sketch, earlier: Sketch) -> bool:
-    if new.lines and earlier.lines and not new.lines.headlines.isdisjoint(earlier.lines.headlines):
-        return True
-    return new.title == earlier.title > 0
 
 
 def _form(new: Sketch, earlier: Sketch, containment: float, *, in_form: bool) -> float:

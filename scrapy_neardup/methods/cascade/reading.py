@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from functools import cached_property
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -22,7 +22,7 @@ from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.quotes import split_lines, split_quotes
 from scrapy_neardup.text.sentences import SegmentedText, digits, segment
 from scrapy_neardup.text.titles import longest_part, title_parts
-from scrapy_neardup.text.tokens import has_spaced_word, spaced_words, words_and_core
+from scrapy_neardup.text.tokens import spaced_words, words_and_core
 
 _NONE: frozenset[int] = frozenset()
 #: Distinguishes a part of a title from the same line in a text.
@@ -90,7 +90,8 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     if page.headline:
         headlines = [letters(_normalize(line, p)) for line in page.headline.split("\n") if line]
         titles += [_TITLE_PART + line for line in headlines]
-        if of_title and lines[of_title[0]] in headlines:
+        of_both = [line for line in headlines if line and line in lines.values()]
+        if of_title and of_both[-1:] == [lines[of_title[0]]]:
             main = of_title[0]
     title = lines[main] if of_title else ""
     number = url_number(page.address or page.url) if page.site else ""
@@ -219,8 +220,8 @@ class TitleWords:
     def _mark(self, word: str) -> int:
         """Return ``IN_TEXT`` if the text has the word."""
         if word not in self._unspaced:
-            return IN_TEXT * has_spaced_word(self._own.text, word)
-        return IN_TEXT * (len(word) in _LENGTHS and any(word in line for line in self._own.lines))
+            return IN_TEXT * (word in self._spaced_words)
+        return IN_TEXT * (len(word) in _LENGTHS and word in self._lines)
 
     @cached_property
     def _unspaced(self) -> frozenset[str]:
@@ -238,24 +239,20 @@ class TitleWords:
             found[hashes.gram(word) & _HASH] = word
         return dict(sorted(found.items()))
 
-    def count_gone(self, old: Sketch) -> int:
-        """Return for how many of the two pages (0 to 2) a title word in its text is missing in the other page.
+    def differ(self, old: Sketch, *, names: bool) -> tuple[int, bool]:
+        """Return for how many of the two pages (0 to 2) a title word in its text is gone: the other page lacks it.
 
-        Words that a longer earlier title may have lost are not missing. The earlier text is known by the order of its
+        Words that a longer earlier title may have lost are not gone. The earlier text is known by the order of its
         sentences: it has a word if it has a sentence with the word.
-        """
-        return int(not self._has_words(old.words_in_text - self._title.keys())) + int(self._has_new_word(old))
 
-    def names_another(self, old: Sketch) -> bool:
-        """Whether each title has a word that is nowhere in the other page: not in its title and not in its text.
-
-        A word that is not in its own text counts too: then only the title names the thing.
+        Also return, if ``names`` is asked, whether each title has a word that is nowhere in the other page: not in its
+        title and not in its text. A word that is not in its own text counts too: then only the title names the thing.
         """
-        if self._has_words(old.words - self._title.keys()):
-            return False
-        limit = old.word_limit
-        ours = [word for hashed, word in self._title.items() if hashed <= limit and hashed not in old.words]
-        return not all(map(self._mark, ours)) or self._has_new_word(old)
+        lacking = self._lacking((old.words if names else old.words_in_text) - self._title.keys())
+        ours = {hashed for hashed in self._title if hashed <= old.word_limit} - old.words
+        is_new = any(self._sentences[one] and old.ends.isdisjoint(self._sentences[one]) for one in ours)
+        gone = int(not lacking.isdisjoint(old.words_in_text)) + int(is_new)
+        return gone, names and bool(lacking) and (is_new or not ours.isdisjoint(self._untold))
 
     def count_new_numbers(self, old: Sketch) -> int:
         """Count the different numbers in kept sentences that the earlier page lacks."""
@@ -270,20 +267,22 @@ class TitleWords:
         """Return the letters of the kept sentences with these hashes that have numbers."""
         return [line for hashed, _, line in self._end_sentences if hashed in sentences and digits(line)]
 
-    def _has_new_word(self, old: Sketch) -> bool:
-        """Whether a title word occurs only in kept sentences that the earlier page lacks."""
-        limit = old.word_limit
-        around = (
-            self._sentences_with(word)
-            for hashed, word in self._title.items()
-            if hashed <= limit and hashed not in old.words
-        )
-        return any(one and old.ends.isdisjoint(one) for one in around)
+    # Each of these is made once: a hostile page has a long title, a long text and many candidates.
 
-    def _sentences_with(self, word: str) -> list[int]:
-        if word in self._unspaced:
-            return [hashed for hashed, _, line in self._end_sentences if word in line]
-        return [hashed for hashed, one, _ in self._end_sentences if word in one and word in spaced_words(one)]
+    @cached_property
+    def _untold(self) -> frozenset[int]:
+        """The title words that the text lacks."""
+        return frozenset([hashed for hashed, word in self._title.items() if not self._mark(word)])
+
+    @cached_property
+    def _sentences(self) -> Mapping[int, frozenset[int]]:
+        """Of each title word the kept sentences that have it."""
+        ends = [(hashed, {*spaced_words(one)}, line) for hashed, one, line in self._end_sentences]
+        unspaced = self._unspaced
+        return {
+            hashed: frozenset([end for end, words, line in ends if word in (line if word in unspaced else words)])
+            for hashed, word in self._title.items()
+        }
 
     @cached_property
     def _end_sentences(self) -> list[tuple[int, str, str]]:
@@ -295,13 +294,20 @@ class TitleWords:
             hashes, sentences, lines = ([*some[:FIRST], *some[-LAST:]] for some in (hashes, sentences, lines))
         return list(zip(hashes, sentences, lines, strict=True))
 
-    def _has_words(self, words: frozenset[int]) -> bool:
-        """Whether the text has all these words, given by their hashes."""
+    def _lacking(self, words: Set[int]) -> Set[int]:
+        """Return which of these words, given by their hashes, the text lacks."""
         asked = [word & _HASH for word in words]
         left = self._own.missing_grams(asked, _LENGTHS[0], _LENGTHS[-1], _HASH) if asked else []
-        return not left or self._spaced_hashes.issuperset(left)
+        return {word for word in words if word & _HASH in left and word & _HASH not in self._spaced_hashes}
+
+    @cached_property
+    def _lines(self) -> str:
+        return "\n".join(self._own.lines)
+
+    @cached_property
+    def _spaced_words(self) -> frozenset[str]:
+        return frozenset([word for one in self._own.sentences for word in spaced_words(one)])
 
     @cached_property
     def _spaced_hashes(self) -> frozenset[int]:
-        found = {word for one in self._own.sentences for word in spaced_words(one)}
-        return frozenset([hashed & _HASH for hashed in self._own.hashes.every(found)])
+        return frozenset([hashed & _HASH for hashed in self._own.hashes.every(self._spaced_words)])

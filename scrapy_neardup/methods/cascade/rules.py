@@ -264,19 +264,21 @@ def _open_differently(pair: PairJudge) -> Decision | None:
 
 
 def _have_other_names(pair: PairJudge) -> Decision | None:
-    """Pages in one form are about two things if each title has a word that is nowhere in the other page.
+    """Pages that may be of one site are about two things if each title has a word that is nowhere in the other page.
 
-    They are in one form if an earlier page, this one or a third one, looks like the new page and a title word is gone.
-    Without such a page this holds on one site only, and nearly equal pages are exempt, as one advert under many titles,
-    but not on a catalogue. Pages from HTML have headlines and lines as evidence.
+    On one site nearly equal pages are exempt, as one advert under many titles, but not on a catalogue. Otherwise an
+    earlier page, this one or a third one, must show a form: it looks like the new page, and a title word is gone. Pages
+    from HTML have headlines and lines as evidence.
     """
     features = pair.features
     if not features.other_name or features.reworded or pair.new.lines is not None:
         return None
     may_be_advert = features.similarity >= FIXED.one_advert and not pair.is_on_catalogue
-    if not pair.fingerprint.in_form and (may_be_advert or not pair.same_site):
+    is_in_form = pair.fingerprint.in_form or pair.in_form
+    if not is_in_form and (may_be_advert or not pair.same_site):
         return None
-    return Decision(False, "In one form, each title has a word that the other page lacks. They are about two things.")
+    reason = "The common text may be a form, and each title has a word that the other page lacks."
+    return Decision(False, f"{reason} They are about two things.")
 
 
 def _give_other_numbers(pair: PairJudge) -> Decision | None:

@@ -13,7 +13,6 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from scrapy_neardup.hashing.keys import key_of
 from scrapy_neardup.methods.base import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind, Page
 from scrapy_neardup.text.lexicon import read_stop_words
@@ -115,17 +114,6 @@ def pack_hashes(hashes: Sequence[int]) -> bytes:
 def unpack_hashes(packed: bytes) -> tuple[int, ...]:
     """Unpack the hashes of ``pack_hashes``."""
     return struct.unpack(f">{len(packed) // 8}Q", packed)
-
-
-def equal_hashes(one: bytes, other: bytes, common: Set[int], needed: int) -> Agreement:
-    """Compare two signatures that are sets of 8-byte hashes, without those with ``common`` keys.
-
-    The similarity is the share of common hashes in the larger set. Duplicates have ``needed`` in common, or all if they
-    have fewer.
-    """
-    a, b = ({hash for hash in unpack_hashes(packed) if key_of(hash) not in common} for packed in (one, other))
-    both, most = len(a & b), max(len(a), len(b))
-    return Agreement(both / most if most else 0.0, 0 < min(needed, most) <= both)
 
 
 def word_counts(body: str, stop: str) -> dict[str, int]:

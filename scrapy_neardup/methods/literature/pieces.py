@@ -15,7 +15,6 @@ from scrapy_neardup.methods.literature.base import (
     Agreement,
     PublishedMethod,
     Text,
-    equal_hashes,
     pack_hashes,
     signature_of,
     unpack_hashes,
@@ -23,6 +22,16 @@ from scrapy_neardup.methods.literature.base import (
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.text.marking import longest_sentences, shared_sentences
 from scrapy_neardup.text.normalize import letters
+
+
+class _HashedPieces(PublishedMethod):
+    """The hashes of some pieces are the keys and, ascending, the signature: 8 bytes each."""
+
+    def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
+        """The share of common hashes in the larger set, without ``common`` ones. Duplicates share ``equal``, or all."""
+        a, b = ({hash for hash in unpack_hashes(packed) if key_of(hash) not in common} for packed in (one, other))
+        both, most = len(a & b), max(len(a), len(b))
+        return Agreement(both / most if most else 0.0, 0 < min(self.parameters.equal, most) <= both)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +52,7 @@ class NSHashParameters(Parameters):
             raise SettingsError(f"nshash: equal must be at most n ({self.n}), not {self.equal}.")
 
 
-class NSHash(PublishedMethod):
+class NSHash(_HashedPieces):
     """nshash: the hashes of the n longest sentences.
 
     The article on nshash (top-n longest sentences hash) extends what it calls the "Baidu" rule: two pages are the same
@@ -69,10 +78,6 @@ class NSHash(PublishedMethod):
     def shared(self, page: Page, old: bytes, limit: int = 3) -> tuple[str, ...]:
         known, p = unpack_hashes(signature_of(old)), self.parameters
         return shared_sentences(page.text, self._hash_all, known, p.min_sentence, limit, simplified=p.simplified)
-
-    def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
-        """The share of common hashes."""
-        return equal_hashes(one, other, common, self.parameters.equal)
 
     def _evidence(self, text: Text) -> list[int]:
         """Return nothing, as the signature is the evidence."""
@@ -100,7 +105,7 @@ class SegmentsParameters(Parameters):
             raise SettingsError(f"segments: equal must be at most segments ({self.segments}), not {self.equal}.")
 
 
-class Segments(PublishedMethod):
+class Segments(_HashedPieces):
     """A page in pieces with a hash each: enough equal hashes make a duplicate.
 
     The 分段签名算法 of part 2 of the series 网页文本的排重算法 cuts a page into N pieces by some rule; pages are copies
@@ -125,10 +130,6 @@ class Segments(PublishedMethod):
             pieces = longest_pieces(map(letters, text.body.splitlines()), p.segments, p.min_segment)
         hashes = sorted(set(map(self.hashes.of, pieces)))
         return hashes, pack_hashes(hashes)
-
-    def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
-        """The share of common hashes."""
-        return equal_hashes(one, other, common, self.parameters.equal)
 
 
 def equal_pieces(text: str, count: int) -> list[str]:

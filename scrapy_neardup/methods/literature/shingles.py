@@ -114,10 +114,9 @@ class MinHash(ShingleSetMethod):
     Broder 1997 ("On the resemblance and containment of documents") and Broder, Charikar, Frieze and Mitzenmacher 1998
     ("Min-wise independent permutations"): under a random permutation two sets have the same smallest element with
     probability J, their Jaccard similarity. So the share of equal minima estimates J, with a standard deviation of
-    ``sqrt(J
-    * (1 - J) / permutations)``: 0.035 for 0.8 and the default of 128. Part 3.1.2 of the article 这就是搜索引擎(8)
-      describes n such functions. The default limit is 0.75; a limit of 0.8 would lose half of the pairs of J = 0.8 by
-      the error.
+    ``sqrt(J * (1 - J) / permutations)``: 0.035 for 0.8 and the default of 128. Part 3.1.2 of the article
+    这就是搜索引擎(8) describes n such functions. The default limit is 0.75; a limit of 0.8 would lose half of the pairs
+    of J = 0.8 by the error.
 
     Bands find the pages (Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets", chapter 3): two pages meet if
     all ``permutations // bands`` minima (rows) of one band are equal. A pair of similarity J meets with probability ``1

@@ -88,17 +88,11 @@ class SimHash(PublishedMethod):
         hashes, weights = self._features(text)
         if not len(hashes):
             return (), bytes(8)
-        value = sign_bits(hashes, weights)
-        return self.keys(value), value.to_bytes(8, "big")
-
-    def keys(self, value: int) -> list[int]:
-        return [
-            self.hashes.place(f"simhash {table} {value & mask:016x}")
-            for table, mask in enumerate(self.parameters.tables)
-        ]
+        value, tables = sign_bits(hashes, weights), enumerate(self.parameters.tables)
+        keys = [self.hashes.place(f"simhash {table} {value & mask:016x}") for table, mask in tables]
+        return keys, value.to_bytes(8, "big")
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
-        """The share of equal bits."""
         similarity = _equal_share(one, other)
         return Agreement(similarity, similarity >= 1.0 - self.parameters.distance / _BITS)
 
@@ -193,7 +187,6 @@ class RandomProjection(PublishedMethod):
         return cut_keys(value, p.bits, p.tables, p.key_bits, self.hashes), value.to_bytes(p.bits // 8, "big")
 
     def agreement(self, new: Fingerprint, one: bytes, other: bytes, common: Set[int]) -> Agreement:
-        """The share of equal bits."""
         similarity = _equal_share(one, other)
         return Agreement(similarity, similarity >= self.parameters.similarity)
 
