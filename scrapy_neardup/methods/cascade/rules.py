@@ -62,7 +62,7 @@ class PairJudge:
 
     @property
     def in_form(self) -> bool:
-        """Whether they look alike, perhaps on one site, and a title word of one is missing in the other."""
+        """Whether they look alike, may be of one site, and a title word of one is missing in the other."""
         if not self.may_be_one_site or self.new.words == self.earlier.words:  # then the features are not needed
             return False
         return self.texts.similarity >= FIXED.alike and self.texts.gone > 0
@@ -160,7 +160,7 @@ class PairJudge:
     def has_grown(self) -> bool:
         """Whether the new text contains the earlier one and more. The articles are not compared here.
 
-        A thread grows so if its first post counts as the article. New teasers do not count.
+        A thread grows so if its first post counts as the article. A few new teasers are no growth.
         """
         longer = self.new.whole > FIXED.grown * self.earlier.whole
         return longer and self.texts.whole_containment >= self.parameters.excerpt
@@ -197,7 +197,7 @@ def _has_little_left(pair: PairJudge) -> Decision | None:
     return Decision(False, "Most of the earlier page is boilerplate. Too little is left to compare.")
 
 
-def _have_moved(pair: PairJudge) -> Decision | None:
+def _were_retitled(pair: PairJudge) -> Decision | None:
     """Pages with one number in their URLs are one article, if the earlier one contains most of the new one.
 
     An editor changed the title, and with it the words of the URL. A new number in text or title is news. On a
@@ -209,13 +209,13 @@ def _have_moved(pair: PairJudge) -> Decision | None:
     if not pair.has_one_number or pair.is_on_catalogue or features.similarity < p.base or has_news:
         return None
     share = f"{FIXED.contained_retitled:.0%}"
-    return Decision(True, f"Both URLs have the number of one article, and the earlier page contains {share} of it.")
+    return Decision(True, f"Both URLs have the number of one article, and the earlier page contains at least {share} of it.")
 
 
 def _are_short(pair: PairJudge) -> Decision | None:
     """Short texts with the same numbers are copies if one contains every sentence of the other.
 
-    Other words do not matter between sites, if no title word is missing.
+    Other words do not matter if no title word is missing, and on one site hardly a letter changes.
     """
     if not pair.is_short:
         return None
@@ -287,7 +287,7 @@ def _give_other_numbers(pair: PairJudge) -> Decision | None:
     A form is filled in with another date, version or price, and little else differs. A copy repeats the numbers. Under
     one title many must differ, as a copy may correct some. Under other titles it is enough if each text has
     a number that the other lacks. Where the titles give different numbers, any difference in the numbers of the texts
-    is enough. Texts from HTML may hold counters.
+    is enough. Only this last holds for texts from HTML, as they may hold counters.
     """
     new, earlier, features = pair.new, pair.earlier, pair.features
     if not features.form or not (new.words and earlier.words):
@@ -315,7 +315,7 @@ def _reach_score(pair: PairJudge) -> Decision | None:
 RULES: tuple[Rule, ...] = (
     _are_equal,
     _has_little_left,
-    _have_moved,
+    _were_retitled,
     _are_short,
     _differ_with_boilerplate,
     _are_two_notices,
@@ -345,7 +345,10 @@ def _contains_too_little(pair: PairJudge) -> Decision | None:
 def _may_be_one_article(pair: PairJudge) -> bool:
     """Whether the titles are alike, or both missing, or both texts have the words of both titles."""
     new, earlier, features = pair.new, pair.earlier, pair.features
-    if features.title >= pair.parameters.retitled if new.words and earlier.words else not (new.words or earlier.words):
+    if not (new.words or earlier.words):
+        return True
+    have_titles = new.words and earlier.words
+    if have_titles and features.title >= pair.parameters.retitled:
         return True
     return bool(new.words_in_text and earlier.words_in_text) and not features.gone
 
