@@ -45,7 +45,7 @@ def test_the_same_notice_of_another_product_is_no_copy_on_one_site() -> None:
 
 def test_the_headline_is_the_title_though_the_name_of_the_site_is_longer() -> None:
     one, other = (
-        replace(page(text, f"{name} - The River Daybook"), headline=name, reader="article")
+        replace(page(text, f"{name} - The River Daybook"), headline=f"The River Daybook\n{name}", reader="article")
         for text, name in ((MILL, "Mill"), (FERRY, "Ferry"))
     )
     assert judged(replace(one, headline=""), replace(other, headline="")).kind is Kind.SAME_TITLE
