@@ -71,7 +71,7 @@ _PLAIN = frozenset((
 _NAMING = frozenset(("class", "id", "role", "aria-hidden"))
 #: Elements that may stand beside an article, and words in their classes and ids that say so.
 _BOXES = ("div", "dl", "li", "ol", "p", "section", "table", "ul")
-_BESIDE = re.compile(
+_SIDE_NAMES = re.compile(
     "author|avatar|banner|bread-?crumb|button|by-?line|caption|comment|consent|cookie|footer|hidden|hide|menu|message"
     "|meta|nav|newsletter|noprint|outbrain|overlay|popular|promo|rating|related|reply|shar(?:e|ing)|sidebar|social"
     "|sponsor|taboola|tags|teaser|widget",
@@ -80,7 +80,7 @@ _BESIDE = re.compile(
 #: A link in one of these is no menu.
 _HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 #: Elements that are never a part of the text of an article.
-_ASIDE = ("aside", "dialog", "fieldset", "footer", "form", "menu", "nav")
+_SIDE_TAGS = ("aside", "dialog", "fieldset", "footer", "form", "menu", "nav")
 #: The type of a script with data that trafilatura may read.
 _JSON_LD = "application/ld+json"
 
@@ -98,8 +98,8 @@ _SENTENCE = 50
 _LEAST_INTRO = 40
 #: An element around another one holds the same prose if the inner one has at least this share of it.
 _SAME_SHARE = 0.9
-#: Links beside the prose in one element are a part of the article from this share of its letters.
-_LEAST_LIST = 0.5
+#: Links beside the prose in one element are a part of the article if they have this share of its letters.
+_LIST_SHARE = 0.5
 #: So many lines of links may lead to the previous and the next page.
 _FEW_LINES = 2
 #: Elements that hold one article.
@@ -252,7 +252,7 @@ def _find_list(blocks: list[Block], roles: list[LineRole], sections: Sequence[Se
     main = [size * (role is LineRole.ARTICLE) for size, role in zip(own, roles, strict=True)]
     if not any(main):
         main = own
-    if sum(own) < _LEAST_INTRO or sum(linked) <= _LEAST_LIST * sum(main):  # most pages
+    if sum(own) < _LEAST_INTRO or sum(linked) <= _LIST_SHARE * sum(main):  # most pages
         return []
     longest = main.index(max(main))
     around = [one for one in sections if one.start <= longest < one.end]
@@ -267,8 +267,8 @@ def _find_list(blocks: list[Block], roles: list[LineRole], sections: Sequence[Se
         return []
     first = end if article.tag == "body" else start
     start = next((n for n in range(start, end) if blocks[n].headline), first)
-    is_unnamed = not any(own[inner.end : end]) and sum(map(bool, linked[start:end])) > _FEW_LINES
-    least = _LEAST_LIST if article is inner or is_unnamed else 1
+    is_unlabelled = not any(own[inner.end : end]) and sum(map(bool, linked[start:end])) > _FEW_LINES
+    least = _LIST_SHARE if article is inner or is_unlabelled else 1
     is_list = sum(linked[start:end]) > least * max(sum(main) + hidden, sum(own[start:end]))
     return [n for n in range(start, end) if linked[n]] if is_list else []
 
@@ -306,8 +306,8 @@ def isolate_article(
 ) -> tuple[lxml.html.HtmlElement, float] | None:
     """Keep only the smallest element with 80 % of the prose and of the phrases, without menus in it.
 
-    Returns this element and the share of links in it, or None if there is none; then all stays. ``sections``: in the
-    order of their ends, as from ``find_sections``, so inner ones come before outer ones.
+    Returns this element and its letters of links per letter of prose, or None if there is none; then all stays.
+    ``sections``: in the order of their ends, as from ``find_sections``, so inner ones come before outer ones.
     """
     prose, phrases, links, linked = [0], [0], [0], [0]  # letters before each line
     for block in blocks:
@@ -378,19 +378,20 @@ def _is_plain(article: lxml.html.HtmlElement) -> bool:
 
 
 def _read_article(article: lxml.html.HtmlElement, links: float) -> list[str]:
-    """Return the lines of an article that needs no trafilatura, or none. ``links``: the share of links in it.
+    """Return the lines of an article that needs no trafilatura, or none.
 
     These are all lines but short links, without small parts that have a name for it. trafilatura reads an article with
-    large ones, and a hidden paragraph that a script may show. A plain article may have any share of links.
+    large named parts, and a hidden paragraph that a script may show. A plain article may have any number of links.
+    ``links``: letters of links per letter of prose.
     """
     if links > _FEW_LINKS and not _is_plain(article):
         return []
-    beside = list(article.iterdescendants(*_ASIDE))
+    beside = list(article.iterdescendants(*_SIDE_TAGS))
     for element in article.iterdescendants(*_BOXES):
         names = element.keys()
         if is_hidden(element, names) and element.text_content().strip():
             return []
-        if names and _BESIDE.search(f"{element.get('class')} {element.get('id')}"):
+        if names and _SIDE_NAMES.search(f"{element.get('class')} {element.get('id')}"):
             beside.append(element)
     if sum(len(element.text_content()) for element in beside) > (1 - _ARTICLE_SHARE) * len(article.text_content()):
         return []

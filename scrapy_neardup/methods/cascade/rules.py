@@ -208,8 +208,8 @@ def _were_retitled(pair: PairJudge) -> Decision | None:
     has_news = has_numbers or features.contained < FIXED.contained_retitled
     if not pair.has_one_number or pair.is_on_catalogue or features.similarity < p.base or has_news:
         return None
-    share = f"{FIXED.contained_retitled:.0%}"
-    return Decision(True, f"Both URLs have the number of one article, and the earlier page contains at least {share} of it.")
+    share = f"at least {FIXED.contained_retitled:.0%}"
+    return Decision(True, f"Both URLs have the number of one article, and the earlier page contains {share} of it.")
 
 
 def _are_short(pair: PairJudge) -> Decision | None:
