@@ -219,13 +219,7 @@ def test_an_article_with_few_links_is_main_text_without_its_named_parts(monkeypa
     long = "A link of this many letters is a sentence of the article, not a menu"
     more = f"<h3><a href=/n>Notes</a></h3>Anna<br>May<p><a href=/>Boats</a><p><a href=/>{long}</a><pre>a = 1</pre>"
     lines = ["Notes", "Anna", "May", long, "a = 1"]
-    small = (
-        "<p class=share-bar>On</p>",
-        "<p id=related>On</p>",
-        "<form>On</form>",
-        "<aside>On</aside>",
-        "<p hidden></p>",
-    )
+    small = "<p class=shared>On</p>", "<p id=related>On</p>", "<form>On</form>", "<aside>On</aside>", "<p hidden></p>"
     for part in small:
         assert read(f"<ul>{TEASERS}</ul><div class=post>{STORY * 3}{more}{part}</div>").split("\n")[24:] == lines, part
     for part in (
