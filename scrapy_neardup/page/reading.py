@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
+from itertools import dropwhile
 from typing import TYPE_CHECKING
 
 import lxml.html
@@ -380,8 +381,9 @@ def _is_plain(article: lxml.html.HtmlElement) -> bool:
 def _read_article(article: lxml.html.HtmlElement, links: float) -> list[str]:
     """Return the lines of an article that needs no trafilatura, or none.
 
-    These are all lines but short links, without small parts that have a name for it. trafilatura reads an article with
-    large named parts, and a hidden paragraph that a script may show. A plain article may have any number of links.
+    These are all lines but short links, small parts that have a name for it, and a headline above, which stands outside
+    on other sites. trafilatura reads an article with large named parts, and a hidden paragraph that a script may show.
+    A plain article may have any number of links.
     ``links``: letters of links per letter of prose.
     """
     if links > _FEW_LINKS and not _is_plain(article):
@@ -400,7 +402,7 @@ def _read_article(article: lxml.html.HtmlElement, links: float) -> list[str]:
     etree.strip_elements(article, _REMOVED, with_tail=False)
     for heading in article.iterdescendants(*_HEADINGS):
         etree.strip_tags(heading, "a")
-    lines = find_sections(article)[0]
+    lines = dropwhile(lambda line: line.headline, find_sections(article)[0])
     return [line.text for line in lines if not line.is_link or len(line.letters) >= _SENTENCE]
 
 
