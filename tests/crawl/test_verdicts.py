@@ -39,7 +39,7 @@ def under(title_of: str, slug: str) -> str:
 
 KINDS = ["identical", "near", "retitled", "excerpt", "same_title"]
 ORIGINALS = {**dict.fromkeys(KINDS, "/port"), "same_title": "/tea"}
-HEADING = f"<article><h1>{read_article('port-zh')[0]}</h1>"
+HEADING = f"<article><p>港务</p><h1>{read_article('port-zh')[0]}</h1>"
 #: Two originals, then a page of each kind that is like one of them.
 ALIKE = {
     "/port": html("port-zh"),
