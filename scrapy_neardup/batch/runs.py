@@ -233,7 +233,7 @@ class ArchivePart:
 
 
 def _digest_of(file: Path) -> str:
-    """Return the digest of the answers with which a file of a part was made; empty without the file."""
+    """Return the digest in a file of a part, see ``ArchivePart.digest``; empty if there is no file."""
     return pa.ipc.open_file(pa.memory_map(str(file))).schema.metadata[b"digest"].decode() if file.exists() else ""
 
 

@@ -307,7 +307,7 @@ def isolate_article(
 ) -> tuple[lxml.html.HtmlElement, float] | None:
     """Keep only the smallest element with 80 % of the prose and of the phrases, without menus in it.
 
-    Returns this element and its letters of links per letter of prose, or None if there is none; then all stays.
+    Returns this element and its letters of links per letter of prose. If no element has so much, all stays: None.
     ``sections``: in the order of their ends, as from ``find_sections``, so inner ones come before outer ones.
     """
     prose, phrases, links, linked = [0], [0], [0], [0]  # letters before each line

@@ -20,8 +20,7 @@ _MAY_SEPARATE = re.compile(r"[_|｜»\-–—·:]")
 
 
 def article_title(title: str, site_name: str = "", headings: Iterable[str] = ()) -> str:
-    """Return the longest part of a title, the first of equals, but never the site's name; or the first part, however
-    short, if it is a heading of the page. A heading before another part's may name the site.
+    """Return the part of a title that names the article, but never the site's name; ``headings``: of the page.
 
     >>> article_title("用人单位隐匿加班证据应担责_新闻中心_新浪网")
     '用人单位隐匿加班证据应担责'
@@ -30,12 +29,21 @@ def article_title(title: str, site_name: str = "", headings: Iterable[str] = ())
     """
     parts = title_parts(title)
     own = [part for part in parts if part.casefold() != site_name.strip().casefold()] or parts
-    if len(own) > 1:
-        named = {letters(normalize(part)): part for part in own}
-        found = [named.get(letters(normalize(one)) or " ", "") for one in headings]
-        if list(filter(None, found))[-1:] == parts[:1]:
-            return parts[0]
-    return longest_part(own)
+    if len(own) == 1 or own[:1] != parts[:1]:
+        return longest_part(own)
+    return main_part(own, *([letters(normalize(one)) for one in some] for some in (own, headings)))
+
+
+def main_part(parts: Sequence[str], lines: Sequence[str], headings: Iterable[str]) -> str:
+    """Return the longest part of a title, or the first one, however short, if it is a heading of the page.
+
+    A heading before another part's may name the site. ``lines``: the letters of each part. ``headings``: their letters.
+
+    >>> main_part(["Ferry", "The Daybook"], ["ferry", "thedaybook"], ["thedaybook", "ferry"])
+    'Ferry'
+    """
+    headed = [one for one in headings if one and one in lines]
+    return parts[0] if headed and headed[-1] == lines[0] else longest_part(parts)
 
 
 def longest_part(parts: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ from scrapy_neardup.text.characters import has_unspaced
 from scrapy_neardup.text.normalize import letters, normalize
 from scrapy_neardup.text.quotes import split_lines, split_quotes
 from scrapy_neardup.text.sentences import SegmentedText, digits, segment
-from scrapy_neardup.text.titles import longest_part, title_parts
+from scrapy_neardup.text.titles import longest_part, main_part, title_parts
 from scrapy_neardup.text.tokens import spaced_words, words_and_core
 
 _NONE: frozenset[int] = frozenset()
@@ -86,13 +86,9 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     lines = {part: letters(one) for part, one in spelt.items()}
     parts = {_TITLE_PART + line: part for part, line in lines.items()}
     titles = [*parts]
-    main = longest_part(of_title)
-    if page.headline:
-        headlines = [letters(_normalize(line, p)) for line in page.headline.split("\n") if line]
-        titles += [_TITLE_PART + line for line in headlines]
-        of_both = [line for line in headlines if line and line in lines.values()]
-        if of_title and of_both[-1:] == [lines[of_title[0]]]:
-            main = of_title[0]
+    headlines = [letters(_normalize(line, p)) for line in page.headline.split("\n") if line]
+    titles += [_TITLE_PART + line for line in headlines]
+    main = main_part(of_title, [lines[part] for part in of_title], headlines)
     title = lines[main] if of_title else ""
     number = url_number(page.address or page.url) if page.site else ""
     whole = segment(own, hashes, (*titles, title, page.site, number), simplified=p.simplified)
