@@ -261,9 +261,9 @@ class Delivery:
         if comes_twice and visit.served is not None:
             self._notes.warn_once(
                 "shared pages",
-                "Items of %s share a page that does not count: the callback, a pipeline or a feed failed, so an item "
-                "may be lost. The next crawl delivers all of them again, also those that the feeds have. Mend the "
-                "error that the log shows; if the callback raised CloseSpider, there is none.",
+                "The next crawl delivers the items of %s again, also those that a feed has, because one of them may be "
+                "lost. A pipeline or a feed failed, or the callback raised an error or CloseSpider. Mend the error "
+                "that the log shows, or raise CloseSpider before the first item of a response.",
                 visit.served.url,
             )
         self._end_awaited(visit)

@@ -119,7 +119,7 @@ def test_a_page_that_items_share_is_sealed_when_the_last_has_ended_unless_the_ca
         store(slot)
     assert desk.entries[1:] == ["roll_back" if fails else "seal"]
     assert visit.pages == {}, "the response leaves memory at once"
-    assert caplog.text.count(f"Items of {URL} share a page that does not count") == fails
+    assert caplog.text.count(f"the items of {URL} again") == fails
 
 
 def test_a_page_does_not_count_if_another_item_of_its_response_was_lost_before() -> None:
@@ -135,7 +135,7 @@ def test_a_warning_names_a_response_whose_items_come_twice(events: str, caplog: 
     for start in range(0, len(events), 2):
         desk.play(events[start : start + 2])
         visit.end_item()
-    assert (f"Items of {URL} share a page" in caplog.text) == ("s" in events and "f" in events)
+    assert (f"the items of {URL} again" in caplog.text) == ("s" in events and "f" in events)
 
 
 @pytest.mark.parametrize("events", ["es", "ed", "esef"])
