@@ -11,6 +11,7 @@ import os
 from array import array
 from bisect import bisect_left, insort
 from collections.abc import Sequence, Set
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -34,6 +35,7 @@ from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.visits import Awaited, JudgedPage, Visit, end_ticket
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.files.compression import FAILURES, open_packed
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.base import without_password
 from scrapy_neardup.untrusted import line_logger
@@ -45,7 +47,7 @@ logger = line_logger(__name__)
 
 #: Errors of files that cannot be synced: pipes, standard output, some network file systems.
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
-#: Formats with an item on each line. In CSV a broken quoted field would swallow the next line.
+#: Formats with an item on each line. In CSV a broken quoted field would swallow the next lines.
 _LINES = ("jsonlines", "jsonl", "jl")
 #: A feed with one of these in its name is never overwritten.
 _TIMES = ("%(time)s", "%(batch_time)s")
@@ -54,6 +56,14 @@ _OVERWRITES = (
     "again. Give each crawl its own feed with %%(time)s. If each feed is to hold everything, set NEARDUP_STORE = "
     "'memory:'. If something else collects the feed, or another placeholder names it anew for each crawl, set "
     "NEARDUP_OVERWRITTEN = 'known'."
+)
+_HALF_LINE = (
+    "The feed %s ended within a line, as after a full disk. A line end is added, so the items of this crawl are "
+    "complete. Remove the half item before them."
+)
+_BREAKS_OFF = (
+    "The feed %s breaks off, as after a kill or a full disk, and no program could read what follows. It is renamed to "
+    "%s, which has all items before the break. This crawl begins a new file."
 )
 
 
@@ -69,16 +79,24 @@ class Delivery:
     """
 
     def __init__(
-        self, detector: Detector | RemoteCrawl, notes: Notes, exporter: FeedExporter | None = None, known_pages: int = 0
+        self,
+        detector: Detector | RemoteCrawl,
+        notes: Notes,
+        exporter: FeedExporter | None = None,
+        known_pages: int = 0,
+        *,
+        after_kill: bool = False,
     ) -> None:
         """``exporter``: writes the feeds that pages wait for. Without it pages wait for no feed.
 
-        ``known_pages``: if the state knows pages, a feed that this crawl overwrites causes a warning.
+        ``known_pages``: if the state knows pages, a feed that this crawl overwrites causes a warning. ``after_kill``:
+        an earlier crawl was killed, or its feed was not stored.
         """
         self._detector = detector
         self._notes = notes
         self._exporter = exporter
         self._known_pages = known_pages
+        self._after_kill = after_kill
         self._is_closed = False
         #: The files of feeds that Scrapy writes to at this moment.
         self._open: dict[FeedSlot, Awaited] = {}
@@ -232,7 +250,7 @@ class Delivery:
         open_file, store_file = storage.open, storage.store
 
         def open_and_mend(spider: Spider) -> Any:
-            _end_torn_line(slot)
+            _mend(slot, after_kill=self._after_kill)
             return open_file(spider)
 
         async def store_and_seal(file: Any) -> Any:
@@ -385,29 +403,39 @@ def _sync(file: Any) -> None:
             raise
 
 
-def _end_torn_line(slot: FeedSlot) -> None:
-    """End a half line in a file to append to, because the next item would continue it. Its page comes again anyway.
+def _mend(slot: FeedSlot, *, after_kill: bool) -> None:
+    """Have readers find what this crawl appends to a file that breaks off. The pages of its last items come again.
 
-    Full disks and power cuts leave half lines. A killed process does not: its buffer is written with whole items.
+    Full disks and power cuts leave half lines. A kill does not: a buffer is written with whole items. But it leaves
+    half of a compressed file. ``after_kill``: whether that is looked for; it takes as long as reading the file.
     """
-    storage = slot.storage
-    if (
-        not isinstance(storage, FileFeedStorage)
-        or storage.write_mode != "ab"
-        or slot.format not in _LINES
-        or "postprocessing" in slot.feed_options
-        or not Path(storage.path).is_file()
-    ):
+    storage, breaks_off = slot.storage, False
+    if not isinstance(storage, FileFeedStorage) or storage.write_mode != "ab" or not Path(storage.path).is_file():
         return
-    with Path(storage.path).open("r+b") as file:
-        if not file.seek(0, os.SEEK_END):
-            return
-        file.seek(-1, os.SEEK_END)
-        if file.read(1) == b"\n":
-            return
-        file.write(b"\n")
-    logger.warning(
-        "The feed %s ended within a line, as after a full disk. A line end is added, so the items of this crawl are "
-        "complete. Remove the half item before them.",
-        storage.path,
-    )
+    path = Path(storage.path)
+    if "postprocessing" in slot.feed_options:
+        breaks_off = after_kill and not _can_be_unpacked(path)
+    elif slot.format in (*_LINES, "csv"):
+        with path.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
+            breaks_off = file.read() not in (b"", b"\n", b"\r")
+    if not breaks_off:
+        return
+    if slot.format in _LINES and "postprocessing" not in slot.feed_options:
+        with path.open("ab") as file:
+            file.write(b"\n")
+        logger.warning(_HALF_LINE, path)
+        return
+    aside = next(one for number in count(1) if not (one := Path(f"{path}.broken-{number}")).exists())
+    path.rename(aside)
+    logger.warning(_BREAKS_OFF, path, aside)
+
+
+def _can_be_unpacked(path: Path) -> bool:
+    try:
+        with open_packed(path) as file:
+            while file.read(1_000_000):
+                pass
+    except FAILURES:
+        return False
+    return True
