@@ -11,6 +11,7 @@ import os
 from array import array
 from bisect import bisect_left, insort
 from collections.abc import Sequence, Set
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -47,8 +48,8 @@ logger = line_logger(__name__)
 
 #: Errors of files that cannot be synced: pipes, standard output, some network file systems.
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
-#: Formats with an item on each line. In CSV a broken quoted field would swallow the next lines.
-_LINES = ("jsonlines", "jsonl", "jl")
+#: Formats to which a later crawl may append.
+_LINES = ("jsonlines", "jsonl", "jl", "csv")
 #: A feed with one of these in its name is never overwritten.
 _TIMES = ("%(time)s", "%(batch_time)s")
 _OVERWRITES = (
@@ -407,35 +408,27 @@ def _mend(slot: FeedSlot, *, after_kill: bool) -> None:
     """Have readers find what this crawl appends to a file that breaks off. The pages of its last items come again.
 
     Full disks and power cuts leave half lines. A kill does not: a buffer is written with whole items. But it leaves
-    half of a compressed file. ``after_kill``: whether that is looked for; it takes as long as reading the file.
+    half of a compressed file. Looking for that takes as long as reading the file.
     """
-    storage, breaks_off = slot.storage, False
-    if not isinstance(storage, FileFeedStorage) or storage.write_mode != "ab" or not Path(storage.path).is_file():
+    storage, is_packed = slot.storage, "postprocessing" in slot.feed_options
+    if (
+        not isinstance(storage, FileFeedStorage)
+        or storage.write_mode != "ab"
+        or slot.format not in _LINES
+        or (is_packed and not after_kill)
+        or not Path(storage.path).is_file()
+    ):
         return
-    path = Path(storage.path)
-    if "postprocessing" in slot.feed_options:
-        breaks_off = after_kill and not _can_be_unpacked(path)
-    elif slot.format in (*_LINES, "csv"):
-        with path.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
-            breaks_off = file.read() not in (b"", b"\n", b"\r")
-    if not breaks_off:
+    path, is_whole = Path(storage.path), False
+    with suppress(*FAILURES), open_packed(path) if is_packed else path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
+        is_whole = file.read() in (b"", b"\n", b"\r")
+    if is_whole:
         return
-    if slot.format in _LINES and "postprocessing" not in slot.feed_options:
-        with path.open("ab") as file:
-            file.write(b"\n")
-        logger.warning(_HALF_LINE, path)
+    if is_packed or slot.format == "csv":  # a quoted field of CSV would swallow the next lines
+        aside = next(one for number in count(1) if not (one := Path(f"{path}.broken-{number}")).exists())
+        logger.warning(_BREAKS_OFF, path, path.rename(aside))
         return
-    aside = next(one for number in count(1) if not (one := Path(f"{path}.broken-{number}")).exists())
-    path.rename(aside)
-    logger.warning(_BREAKS_OFF, path, aside)
-
-
-def _can_be_unpacked(path: Path) -> bool:
-    try:
-        with open_packed(path) as file:
-            while file.read(1_000_000):
-                pass
-    except FAILURES:
-        return False
-    return True
+    with path.open("ab") as file:
+        file.write(b"\n")
+    logger.warning(_HALF_LINE, path)
