@@ -80,24 +80,16 @@ class Delivery:
     """
 
     def __init__(
-        self,
-        detector: Detector | RemoteCrawl,
-        notes: Notes,
-        exporter: FeedExporter | None = None,
-        known_pages: int = 0,
-        *,
-        after_kill: bool = False,
+        self, detector: Detector | RemoteCrawl, notes: Notes, exporter: FeedExporter | None = None, known_pages: int = 0
     ) -> None:
         """``exporter``: writes the feeds that pages wait for. Without it pages wait for no feed.
 
-        ``known_pages``: if the state knows pages, a feed that this crawl overwrites causes a warning. ``after_kill``:
-        an earlier crawl was killed, or its feed was not stored.
+        ``known_pages``: if the state knows pages, a feed that this crawl overwrites causes a warning.
         """
         self._detector = detector
         self._notes = notes
         self._exporter = exporter
         self._known_pages = known_pages
-        self._after_kill = after_kill
         self._is_closed = False
         #: The files of feeds that Scrapy writes to at this moment.
         self._open: dict[FeedSlot, Awaited] = {}
@@ -179,21 +171,17 @@ class Delivery:
             return
         if page.is_failed or not page.is_scraped:
             page.is_rolled_back = True
+            self._notes.count(stats.ROLLED_BACK)
             if page.is_committed:
                 self._waiting.remove(id)
-                self._roll_back(id)
+                self._detector.roll_back(id)
             else:
-                self._notes.count(stats.ROLLED_BACK)
                 self._detector.release(reservation)
         elif not page.is_committed:
             page.is_committed = True
             self._detector.commit(reservation, sealed=not page.awaited)
             if page.awaited:
                 self._wait(id, page.awaited)
-
-    def _roll_back(self, id: int) -> None:
-        self._notes.count(stats.ROLLED_BACK)
-        self._detector.roll_back(id)
 
     # Feeds
 
@@ -251,7 +239,7 @@ class Delivery:
         open_file, store_file = storage.open, storage.store
 
         def open_and_mend(spider: Spider) -> Any:
-            _mend(slot, after_kill=self._after_kill)
+            _mend(slot, after_kill=bool(self._notes.stats.get_value(stats.TAKEN_BACK)))
             return open_file(spider)
 
         async def store_and_seal(file: Any) -> Any:
@@ -307,7 +295,8 @@ class Delivery:
                 self._detector.seal(ids)
             else:
                 for id in ids:
-                    self._roll_back(id)
+                    self._notes.count(stats.ROLLED_BACK)
+                    self._detector.roll_back(id)
         except StoreError as error:
             self._notes.report(error)
 

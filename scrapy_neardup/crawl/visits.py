@@ -208,7 +208,7 @@ class NearDupSpiderMiddleware:
     def __init__(self, crawler: Crawler | None = None, fields: Mapping[str, str] = DEFAULT_FIELDS) -> None:
         """``fields``: NEARDUP_FIELDS."""
         self.tickets = Tickets()
-        #: The most items that a callback of this crawl yielded before its end.
+        #: The most items of a response so far. If it is one, CloseSpider after an article loses no comment of it.
         self._most_items = 0
         self._crawler = crawler
         self._fields = ItemFields(fields)
@@ -233,9 +233,6 @@ class NearDupSpiderMiddleware:
         The first item waits for a second one or the end, because several items may be a listing. An item without URL
         gets the response's URL only if no other item has it. So it waits, with the items behind it, until another one
         has that URL or the callback ends. An error of the callback loses no item.
-
-        CloseSpider after an article may lose its comments, so the page does not count. It counts if every response so
-        far gave one item.
         """
         if not isinstance(response, Response):
             async for one in result:

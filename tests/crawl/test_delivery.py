@@ -123,12 +123,6 @@ def test_a_page_that_items_share_is_sealed_when_the_last_has_ended_unless_the_ca
     assert caplog.text.count(f"the items of {URL} again") == fails
 
 
-def test_a_page_does_not_count_if_another_item_of_its_response_was_lost_before() -> None:
-    (desk := Desk()).page.visit = Visit(announced=1, is_failed=True)
-    desk.play("es")
-    assert desk.entries == ["release"]
-
-
 @pytest.mark.parametrize("events", ["es", "ef", "esed", "esef", "efes"])
 def test_a_warning_names_a_response_whose_items_come_twice(events: str, caplog: Log) -> None:
     (desk := Desk()).page.visit = visit = Visit(PageResponse(URL, b""), announced=len(events) // 2)
@@ -267,7 +261,8 @@ async def test_what_is_appended_to_a_feed_that_breaks_off_can_be_read(
     crawler = Crawler(Spider, {"FEEDS": {f"file://{path}": {"format": "jsonlines", **options}}})
     exporter = FeedExporter.from_crawler(crawler)
     exporter.open_spider(SPIDER)
-    Delivery(cast(Any, Mock()), notes(), exporter, after_kill=True).export({"c": 2}, SPIDER)
+    (after_kill := notes()).count("neardup/taken_back")
+    Delivery(cast(Any, Mock()), after_kill, exporter).export({"c": 2}, SPIDER)
     [slot] = exporter.slots
     slot.finish_exporting()
     await cast(Any, slot.storage.store(exporter._get_file(slot)))

@@ -47,11 +47,12 @@ def test_the_end_of_an_item_is_seen_once_also_if_an_earlier_pipeline_drops_it() 
     assert in_a_chain(end_ticket) == [None]
 
 
-async def output_of(
-    response: Any, *output: Any, middleware: NearDupSpiderMiddleware | None = None
-) -> list[tuple[Any, Visit | None]]:
+Found = list[tuple[Any, Visit | None]]
+
+
+async def output_of(response: Any, *output: Any, middleware: NearDupSpiderMiddleware | None = None) -> Found:
     """What comes of a callback's output, in its order, each with the visit as the first pipeline would find it."""
-    middleware, found = middleware or NearDupSpiderMiddleware(), list[tuple[Any, Visit | None]]()
+    middleware, found = middleware or NearDupSpiderMiddleware(), Found()
 
     async def result() -> AsyncIterator[Any]:
         for one in output:
