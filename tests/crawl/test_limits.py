@@ -12,14 +12,13 @@ TAGS = html("kelp-en").replace("</article>", "<p>" * 100_001)
 #: May take long, and does not.
 LARGE = html("metro-zh").replace("</article>", f"<p>{'<br>' * 9_000}</article>")
 ORDINARY = ["goats-en", "snow-zh", "tram-en", "honey-zh"]
-LIMIT = {"NEARDUP_MAX_SECONDS": 2}
 PATHS = ["/wide", "/goats-en", "/snow-zh", "/long", "/tags", "/large", "/tram-en", "/honey-zh"]
 
 
 def test_all_items_pass_and_ordinary_pages_are_judged(site: Site, crawl: Crawl) -> None:
     site.content |= {"/wide": WIDE, "/long": LONG, "/tags": TAGS, "/large": LARGE}
     site.content |= {f"/{slug}": html(slug) for slug in ORDINARY}
-    result = crawl(PATHS, CONCURRENT_REQUESTS=8, NEARDUP_STORE="memory:", **LIMIT)
+    result = crawl(PATHS, CONCURRENT_REQUESTS=8, NEARDUP_STORE="memory:", NEARDUP_MAX_SECONDS=2)
     assert sorted(result.paths) == sorted(PATHS)
     before = result.paths[: result.paths.index("/wide")]  # all of them, where the machine has nothing else to do
     assert set(before) & {f"/{slug}" for slug in ORDINARY}, "they wait for the page that takes 2 s"
