@@ -7,12 +7,13 @@ doubtful pages. All others are new originals: they are only counted, and stay in
 
 from __future__ import annotations
 
+import json
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from operator import itemgetter
 from typing import Any
 
@@ -25,9 +26,11 @@ from scrapy_neardup.batch.part_pages import PartPages
 from scrapy_neardup.batch.rows import Topic, answers_on, is_among, make_rows, make_table, numbers, sorted_set
 from scrapy_neardup.batch.runs import EVERYWHERE, FORM, FORMED, HERE, JUDGED, TAG, ArchivePart, BatchOptions
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.records import JudgeNow, judge_with_hash
 from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Outcome, Page, Verdict
+from scrapy_neardup.page.item import ItemFields
 from scrapy_neardup.state.boilerplate import Sentences
 from scrapy_neardup.state.layout import kept_url
 from scrapy_neardup.state.pages import PageStore
@@ -233,28 +236,36 @@ def judge_part(
     """
     store = PartStore(options, pages, answers, records)
     policy = replace(options.config.make_policy(), keep=Keep.NOTHING)
-    detector, first = PartDetector(options.make_method(), store, who="batch", policy=policy), 0
+    detector = PartDetector(options.make_method(), store, who="batch", policy=policy)
+    judge, fields, first = partial(detector.judge_now, sealed=False), ItemFields(options.fields), 0
     for batch in part.batches():
         end = first + len(batch)
-        read = dict[int, tuple[Page, str]]()
+        read = dict[int, tuple[Page, str, str]]()
         while (at := store.doubtful.find(1, first, end)) >= 0:
             if at not in read:  # a page may become doubtful later
                 rows = np.flatnonzero(np.frombuffer(store.doubtful[at:end], bool))
                 wanted = batch.take(pa.array(rows + at - (end - len(batch))))
                 read = dict(zip((rows + at).tolist(), stored_pages(wanted), strict=True))
             store.begin_page(at)
-            store.end_page(_judge_page(detector, *read.pop(at)))
+            store.end_page(_judge_page(judge, fields, *read.pop(at)))
             first = at + 1
         first = end
     store.begin_page(first)
     return store.rows_to_leave(part.number), store.judged()
 
 
-def _judge_page(detector: Detector, page: Page, failed: str) -> Verdict:
+def _judge_page(judge: JudgeNow, fields: ItemFields, page: Page, failed: str, rest: str) -> Verdict:
     if failed:
         return Verdict(Outcome.UNJUDGED, page.url, reason=failed)  # type: ignore[arg-type]  # it is a reason
+
+    def hash_item() -> int:
+        if not rest:
+            return page.html
+        item = {**json.loads(rest), fields.names["text"]: page.text}
+        return fields.hash(item, fields.url(item) or page.url)
+
     try:
-        return detector.judge_now(page, sealed=False)
+        return judge_with_hash(judge, page, hash_item)
     except Exception:  # one page must not end the part
         logger.exception("%s could not be judged. This is a bug; please report it with the traceback.", page.url)
         return Verdict(Outcome.UNJUDGED, page.url, reason="method_failed")
@@ -285,7 +296,7 @@ def find_shared(options: BatchOptions, part: ArchivePart) -> None:
     known, sketches = numbers(judged["rank"]), iter(judged["shared"])
     chosen = (batch.filter(pa.array(is_among(numbers(batch["rank"]), known))) for batch in part.batches())
     part.write_shared(
-        [_find_shared(method, page, *next(sketches).as_py()) for page, _ in stored_pages(batch)] for batch in chosen
+        [_find_shared(method, page, *next(sketches).as_py()) for page, *_ in stored_pages(batch)] for batch in chosen
     )
 
 

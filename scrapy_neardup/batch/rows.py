@@ -72,15 +72,17 @@ def numbers(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
 
 
 def make_table(columns: Iterable[Any], schema: pa.Schema) -> pa.Table:
-    """Return a table of columns of values. Lone surrogates are escaped."""
+    """Return a table of columns of values; see ``make_column``."""
     return pa.table([make_column(one, field.type) for one, field in zip(columns, schema, strict=True)], schema)
 
 
 def make_column(values: Any, kind: pa.DataType) -> pa.Array:
-    """Return a column of values. Lone surrogates are escaped."""
+    """Return a column of values. Lone surrogates are escaped; in a column of bytes they stay."""
     try:
         return pa.array(values, kind)
     except UnicodeEncodeError:
+        if pa.types.is_binary(kind):
+            return pa.array([one.encode("utf-8", "surrogatepass") for one in values], kind)
         return pa.array(map(_escape, values), kind)
 
 

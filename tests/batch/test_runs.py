@@ -103,7 +103,7 @@ def test_a_page_whose_shared_sentences_cannot_be_found_ends_no_run(
 
 
 def test_long_pages_make_small_batches_and_parts(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "_BYTES", 1000)
+    monkeypatch.setattr(pages, "_CHARACTERS", 500)
     run = make_run(tmp_path / "run", [name], 30)
     InlineRunner(run).run()
     assert max(len(batch) for part in run.parts for batch in part.batches()) < 10
