@@ -6,7 +6,8 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import fields, replace
 from itertools import groupby
 from operator import attrgetter
@@ -47,10 +48,12 @@ def read_stretch(run: BatchRun, stretch: Stretch) -> int:
 
     numbered = enumerate(_entries(stretch.name, run.options.format, is_own))
     own = ((number, entry) for number, entry in numbered if is_own(number))
-    with closing(PageTabulator(run.options)) as reader:
+    with closing(PageTabulator(run.options)) as reader, ThreadPoolExecutor(1) as disk:
+        written: Future[Any] = disk.submit(int)
         for group, members in groupby(own, lambda one: one[0] // size):
             malformed, path = list[Malformed](), run.pages_file(stretch.input, group)
-            with new_arrow(path, PAGES) as writer:
+            with ExitStack() as file:
+                writer = file.enter_context(new_arrow(path, PAGES))
                 for number, entry in members:
                     count += 1
                     if isinstance(entry, Entry):
@@ -62,7 +65,10 @@ def read_stretch(run: BatchRun, stretch: Stretch) -> int:
                     else:
                         malformed.append(entry)
                 writer.write_table(reader.take())
+                written.result()
+                written = disk.submit(file.pop_all().close)  # the disk takes a while, and reading goes on
             _write_rejects(path.with_suffix(".rejects"), malformed)
+        written.result()
     with replace_file(run.marker(stretch)) as draft:
         draft.write_text(json.dumps({"records": count, "skipped": skipped}))
     return count
