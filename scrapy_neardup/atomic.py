@@ -11,14 +11,15 @@ from scrapy_neardup.errors import NearDupError
 
 
 @contextmanager
-def replace_file(path: Path) -> Iterator[Path]:
+def replace_file(path: Path, writer: str = "") -> Iterator[Path]:
     """Yield a name to write to; at the end that file replaces ``path``, synced to disk.
 
-    After an error the draft is gone and ``path`` unchanged. A link stays a link; a device or a pipe is written
-    directly. Raises NearDupError if the file cannot be written.
+    ``writer`` distinguishes several that may write the file at once: the last one wins. After an error the draft is
+    gone and ``path`` unchanged. A link stays a link; a device or a pipe is written directly. Raises NearDupError if the
+    file cannot be written.
     """
     target = Path(os.path.realpath(path))
-    draft = target.with_name(f".part.{target.name}")  # hidden; the suffix still selects the compression
+    draft = target.with_name(f".part.{writer}{target.name}")  # hidden; the suffix still selects the compression
     try:
         if target.exists() and not target.is_file():
             yield path

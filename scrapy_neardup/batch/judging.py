@@ -34,6 +34,7 @@ from scrapy_neardup.page.item import ItemFields
 from scrapy_neardup.state.boilerplate import Sentences
 from scrapy_neardup.state.layout import kept_url
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Evidence, Keep, Record
 from scrapy_neardup.untrusted import line_logger
 
@@ -52,9 +53,14 @@ class PartStore(PageStore):
     """
 
     def __init__(
-        self, options: BatchOptions, pages: PartPages, answers: pa.Table, records: Iterable[tuple[int, bytes]]
+        self,
+        recipe: dict[str, Any],
+        secret: Secret | None,
+        pages: PartPages,
+        answers: pa.Table,
+        records: Iterable[tuple[int, bytes]],
     ) -> None:
-        super().__init__(Memory(), options.make_method().recipe(), options.secret, 0)
+        super().__init__(Memory(), recipe, secret, 0)
         self._pages = pages
         self._counts = ExactCounts(pages.numbers, pages.sentences)
         self.use_exact_counts(self._counts.on_site)
@@ -234,9 +240,10 @@ def judge_part(
 
     ``answers``: to the questions of the part. ``records``: they are named by the answers; older ones come first.
     """
-    store = PartStore(options, pages, answers, records)
+    method = options.make_method()
+    store = PartStore(method.recipe(), options.secret, pages, answers, records)
     policy = replace(options.config.make_policy(), keep=Keep.NOTHING)
-    detector = PartDetector(options.make_method(), store, who="batch", policy=policy)
+    detector = PartDetector(method, store, who="batch", policy=policy)
     judge, fields, first = partial(detector.judge_now, sealed=False), ItemFields(options.fields), 0
     for batch in part.batches():
         end = first + len(batch)

@@ -16,9 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.batch.rows import make_table
-from scrapy_neardup.batch.runs import PAGES, BatchOptions, BatchRun, Stretch, decode, new_arrow, rank_of
+from scrapy_neardup.batch.runs import PAGES, BatchOptions, BatchRun, Stretch, decode, new_arrow, rank_of, replace_part
 from scrapy_neardup.errors import NearDupError, PageError
 from scrapy_neardup.files import Entry, InputRecord, Malformed, Skipped, read_input
 from scrapy_neardup.judge.records import RecordReader
@@ -69,7 +68,7 @@ def read_stretch(run: BatchRun, stretch: Stretch) -> int:
                 written = disk.submit(file.pop_all().close)  # the disk takes a while, and reading goes on
             _write_rejects(path.with_suffix(".rejects"), malformed)
         written.result()
-    with replace_file(run.marker(stretch)) as draft:
+    with replace_part(run.marker(stretch)) as draft:
         draft.write_text(json.dumps({"records": count, "skipped": skipped}))
     return count
 
@@ -84,7 +83,7 @@ def _entries(name: str, format: str, is_wanted: Callable[[int], bool]) -> Iterat
 
 def _write_rejects(path: Path, malformed: list[Malformed]) -> None:
     if malformed:
-        with replace_file(path) as draft, draft.open("w", encoding="utf-8") as file:
+        with replace_part(path) as draft, draft.open("w", encoding="utf-8") as file:
             for one in malformed:
                 file.write(json.dumps([one.source, one.number, one.unit, one.why, one.raw.hex()]) + "\n")
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -90,10 +91,15 @@ def new_record(rank: int, url: str, keys: Sequence[int], sketch: bytes) -> Recor
     return Record(rank, url, rank, 1.0, tuple(keys), sketch)
 
 
+def replace_part(path: Path) -> AbstractContextManager[Path]:
+    """Replace a file of a run; two tasks of Spark may write it at once."""
+    return replace_file(path, f"{token_hex(4)}.")
+
+
 @contextmanager
 def new_arrow(path: Path, schema: pa.Schema) -> Iterator[Any]:
     """Open a writer of Arrow's file format; the file appears once it is complete."""
-    with replace_file(path) as draft, pa.ipc.new_file(str(draft), schema) as writer:
+    with replace_part(path) as draft, pa.ipc.new_file(str(draft), schema) as writer:
         yield writer
 
 

@@ -20,9 +20,9 @@ from scrapy_neardup.batch import pages, runs
 from scrapy_neardup.batch.judging import find_shared
 from scrapy_neardup.batch.pages import malformed_records
 from scrapy_neardup.batch.results import export_state, write_kept, write_verdicts
-from scrapy_neardup.batch.rows import Topic, make_rows
+from scrapy_neardup.batch.rows import ROWS, Topic, make_rows
 from scrapy_neardup.batch.runners import LocalRunner, SparkRunner, judge_if_new
-from scrapy_neardup.batch.runs import ArchivePart, BatchRun
+from scrapy_neardup.batch.runs import ArchivePart, BatchRun, new_arrow
 from scrapy_neardup.deduplicator import Deduplicator
 from scrapy_neardup.errors import NearDupError
 from scrapy_neardup.files.writers import open_output
@@ -85,6 +85,17 @@ def test_a_run_that_is_killed_once_a_part_is_written_goes_on(tmp_path: Path, mon
         InlineRunner(run).run()
         assert [one.digest() for one in run.parts] == [one.digest() for one in whole.parts]
         assert verdicts_of(run) == judge_in_order([name])
+
+
+def test_two_tasks_may_write_one_file_at_once(tmp_path: Path, name: str) -> None:
+    """As on Spark, which repeats a slow task. The first one is read while the second one writes."""
+    file, tables = tmp_path / "file.arrow", [make_rows(Topic.COUNT, 1, np.array([5]), count) for count in (3, 4)]
+    with new_arrow(file, ROWS) as first:
+        with new_arrow(file, ROWS) as second:
+            second.write_table(tables[0])
+        assert pa.ipc.open_file(pa.memory_map(str(file))).read_all() == tables[0]
+        first.write_table(tables[1])
+    assert pa.ipc.open_file(pa.memory_map(str(file))).read_all() == tables[1]
 
 
 def test_a_page_whose_shared_sentences_cannot_be_found_ends_no_run(
