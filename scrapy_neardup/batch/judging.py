@@ -23,7 +23,7 @@ import pyarrow as pa
 from scrapy_neardup.batch.counts import ExactCounts
 from scrapy_neardup.batch.pages import stored_pages
 from scrapy_neardup.batch.part_pages import PartPages
-from scrapy_neardup.batch.rows import Topic, answers_on, is_among, make_rows, make_table, numbers, sorted_set
+from scrapy_neardup.batch.rows import Records, Topic, answers_on, is_among, make_rows, make_table, numbers, sorted_set
 from scrapy_neardup.batch.runs import EVERYWHERE, FORM, FORMED, HERE, JUDGED, TAG, ArchivePart, BatchOptions
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.records import JudgeNow, judge_with_hash
@@ -53,12 +53,7 @@ class PartStore(PageStore):
     """
 
     def __init__(
-        self,
-        recipe: dict[str, Any],
-        secret: Secret | None,
-        pages: PartPages,
-        answers: pa.Table,
-        records: Iterable[tuple[int, bytes]],
+        self, recipe: dict[str, Any], secret: Secret | None, pages: PartPages, answers: pa.Table, records: Records
     ) -> None:
         super().__init__(Memory(), recipe, secret, 0)
         self._pages = pages
@@ -234,7 +229,7 @@ class PartStore(PageStore):
 
 
 def judge_part(
-    options: BatchOptions, part: ArchivePart, pages: PartPages, answers: pa.Table, records: Iterable[tuple[int, bytes]]
+    options: BatchOptions, part: ArchivePart, pages: PartPages, answers: pa.Table, records: Records
 ) -> tuple[Iterator[pa.Table], pa.Table]:
     """Judge the pages of a part, and return its ROWS of each topic, and JUDGED.
 
