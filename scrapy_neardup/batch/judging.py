@@ -24,7 +24,7 @@ from scrapy_neardup.batch.counts import ExactCounts
 from scrapy_neardup.batch.pages import stored_pages
 from scrapy_neardup.batch.part_pages import PartPages
 from scrapy_neardup.batch.rows import Records, Topic, answers_on, is_among, make_rows, make_table, numbers, sorted_set
-from scrapy_neardup.batch.runs import EVERYWHERE, FORM, FORMED, HERE, JUDGED, TAG, ArchivePart, BatchOptions
+from scrapy_neardup.batch.runs import EVERYWHERE, FORM, FORMED, HERE, JUDGED, TAG, ArchivePart, BatchOptions, digest_of
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.records import JudgeNow, judge_with_hash
 from scrapy_neardup.kv.memory import Memory
@@ -292,7 +292,7 @@ class PartDetector(Detector):
 
 def find_shared(options: BatchOptions, part: ArchivePart) -> None:
     """Write the shared sentences of a judged part, unless they are there. No verdict depends on them."""
-    if part.has_shared():
+    if digest_of(part.shared) == part.digest():
         return
     method, judged = options.make_method(), part.judged_pages()
     known, sketches = numbers(judged["rank"]), iter(judged["shared"])

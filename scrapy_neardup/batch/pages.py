@@ -16,8 +16,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.batch.rows import make_table
-from scrapy_neardup.batch.runs import PAGES, BatchOptions, BatchRun, Stretch, decode, new_arrow, rank_of, replace_part
+from scrapy_neardup.batch.runs import PAGES, BatchOptions, BatchRun, Stretch, decode, new_arrow, rank_of
 from scrapy_neardup.errors import NearDupError, PageError
 from scrapy_neardup.files import Entry, InputRecord, Malformed, Skipped, read_input
 from scrapy_neardup.judge.records import RecordReader
@@ -56,8 +57,7 @@ def read_stretch(run: BatchRun, stretch: Stretch) -> int:
                 for number, entry in members:
                     count += 1
                     if isinstance(entry, Entry):
-                        reader.read(rank_of(stretch.input, number), entry)
-                        if reader.is_full:
+                        if reader.read(rank_of(stretch.input, number), entry):
                             writer.write_table(reader.take())
                     elif isinstance(entry, Skipped):
                         skipped[entry.why] += 1
@@ -68,7 +68,7 @@ def read_stretch(run: BatchRun, stretch: Stretch) -> int:
                 written = disk.submit(file.pop_all().close)  # the disk takes a while, and reading goes on
             _write_rejects(path.with_suffix(".rejects"), malformed)
         written.result()
-    with replace_part(run.marker(stretch)) as draft:
+    with replace_file(run.marker(stretch), shared=True) as draft:
         draft.write_text(json.dumps({"records": count, "skipped": skipped}))
     return count
 
@@ -83,7 +83,7 @@ def _entries(name: str, format: str, is_wanted: Callable[[int], bool]) -> Iterat
 
 def _write_rejects(path: Path, malformed: list[Malformed]) -> None:
     if malformed:
-        with replace_part(path) as draft, draft.open("w", encoding="utf-8") as file:
+        with replace_file(path, shared=True) as draft, draft.open("w", encoding="utf-8") as file:
             for one in malformed:
                 file.write(json.dumps([one.source, one.number, one.unit, one.why, one.raw.hex()]) + "\n")
 
@@ -126,23 +126,18 @@ class PageTabulator:
         self._rows, self._characters = [], 0
         return make_table(columns, PAGES)
 
-    @property
-    def is_full(self) -> bool:
-        """Whether the pages that were read make a batch."""
-        return len(self._rows) >= _BATCH or self._characters >= _CHARACTERS
-
-    def read(self, rank: int, entry: Entry) -> None:
-        """Read the page of a record."""
+    def read(self, rank: int, entry: Entry) -> bool:
+        """Read the page of a record; return whether the pages that were read make a batch."""
         name, failed, item = self._records.name(entry), "", ""
         made: Fingerprint | None = None
         page, html = Page(name), 0
         try:
             page = self._records.read(self._records.draft(entry, name), name)
-            if self._is_ours and not (page.row or page.unread or self._policy.why_unjudged(page.text)):
-                made = self._method.for_state(page, None)
-                if not page.html and not page.url.startswith(TEXT_PREFIX):
-                    item = pack_rest(entry.fields, self._text_field, page.text)
+            is_judged = self._is_ours and not (page.row or page.unread or self._policy.why_unjudged(page.text))
+            if is_judged and not (page.html or page.url.startswith(TEXT_PREFIX)):
+                item = pack_rest(entry.fields, self._text_field, page.text)
             html = 0 if item else self._records.item_hash(page, entry)
+            made = self._method.for_state(page, None) if is_judged else None
         except PageError as error:
             failed = error.reason
         except Exception:  # as ``judge.records.Batch.judge`` does
@@ -155,6 +150,7 @@ class PageTabulator:
         self._characters += len(page.text) + len(packed)
         strings = failed, *_strings_of(page), packed, item
         self._rows.append((rank, *strings, html, of.keys, made and made.sketch, of.sentences, of.own))
+        return len(self._rows) >= _BATCH or self._characters >= _CHARACTERS
 
 
 def stored_pages(batch: pa.RecordBatch) -> Iterator[tuple[Page, str, str]]:

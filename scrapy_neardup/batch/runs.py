@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from secrets import token_hex
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -91,15 +90,10 @@ def new_record(rank: int, url: str, keys: Sequence[int], sketch: bytes) -> Recor
     return Record(rank, url, rank, 1.0, tuple(keys), sketch)
 
 
-def replace_part(path: Path) -> AbstractContextManager[Path]:
-    """Replace a file of a run; two tasks of Spark may write it at once."""
-    return replace_file(path, f"{token_hex(4)}.")
-
-
 @contextmanager
 def new_arrow(path: Path, schema: pa.Schema) -> Iterator[Any]:
-    """Open a writer of Arrow's file format; the file appears once it is complete."""
-    with replace_part(path) as draft, pa.ipc.new_file(str(draft), schema) as writer:
+    """Open a writer of Arrow's file format; the file appears once it is complete. Two tasks of Spark may write one."""
+    with replace_file(path, shared=True) as draft, pa.ipc.new_file(str(draft), schema) as writer:
         yield writer
 
 
@@ -186,12 +180,8 @@ class ArchivePart:
 
         A kill, or two tasks of Spark for one part, may leave two files that do not belong together: it is not judged.
         """
-        one, other = map(_digest_of, (self.judged, self.rows))
+        one, other = map(digest_of, (self.judged, self.rows))
         return one if one == other else ""
-
-    def has_shared(self) -> bool:
-        """Whether ``write_shared`` was called for these files."""
-        return _digest_of(self.shared) == self.digest()
 
     def write_shared(self, batches: Iterable[Sequence[Sequence[str]]]) -> None:
         """Write the shared sentences of each row of JUDGED, batch by batch: memory holds one."""
@@ -236,7 +226,7 @@ class ArchivePart:
                     yield one["id"], one["record"]
 
 
-def _digest_of(file: Path) -> str:
+def digest_of(file: Path) -> str:
     """Return the digest in a file of a part, see ``ArchivePart.digest``; empty if there is no file."""
     return pa.ipc.open_file(pa.memory_map(str(file))).schema.metadata[b"digest"].decode() if file.exists() else ""
 
