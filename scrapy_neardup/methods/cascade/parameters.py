@@ -121,6 +121,8 @@ class FixedThresholds(NamedTuple):
     #: Share of numbers, of the text with fewer, that the other one lacks: from it on a form under one title is another
     #: notice. In nine corpora these were eleven notices of another day, and no copy.
     other_numbers: float = 0.4
+    #: Share of the shorter list of links from which two lists are the same.
+    same_links: float = 0.5
 
     # -- A page and its delivered version: edited teasers, pages at two dates, and pairs of other notices, each read as
     # two versions of one URL.

@@ -79,6 +79,12 @@ class PairJudge:
         return self.same_article and (article is None or article.shingles >= FIXED.least_article)
 
     @property
+    def lists_other_links(self) -> bool:
+        """Whether both articles are lists of links, and most of these are different."""
+        new, earlier = self.new.lines, self.earlier.lines
+        return new is not None and earlier is not None and new.lists_others(earlier)
+
+    @property
     def has_one_number(self) -> bool:
         """Whether both URLs have the same number of an article of one site."""
         return self.same_site and self.new.url_number == self.earlier.url_number > 0
@@ -113,9 +119,9 @@ class PairJudge:
     def decision(self) -> Decision:
         """Return the answer."""
         found = next(filter(None, (rule(self) for rule in RULES)))
-        if found.duplicate:
-            return next(filter(None, (check(self) for check in CHECKS)), found)
-        return _is_within(self) or found
+        if not found.duplicate:
+            found = _is_within(self) or found
+        return next(filter(None, (check(self) for check in CHECKS)), found) if found.duplicate else found
 
     def kind(self, *, duplicate: bool) -> Kind | None:
         """Return the kind of copy, or how two pages that are no copies are alike."""
@@ -138,7 +144,7 @@ class PairJudge:
         counter, a date.
         """
         new, earlier, title = self.new, self.earlier, self.fingerprint.title
-        if title is None or new.title != earlier.title or self.has_grown():
+        if title is None or new.title != earlier.title or self.has_grown() or self.lists_other_links:
             return False
         whole, bits = self.fingerprint.whole, self.parameters.bits
         if new.article and earlier.article:
@@ -361,8 +367,15 @@ def _share_a_template(pair: PairJudge) -> Decision | None:
     return Decision(False, f"The common text may be a template, so the page passes. {evidence}")
 
 
+def _list_other_links(pair: PairJudge) -> Decision | None:
+    """Two lists of links under one introduction are two articles: a bibliography, a playlist, finds of the week."""
+    if not pair.lists_other_links:
+        return None
+    return Decision(False, "The texts are alike, but the articles list other links.")
+
+
 #: The first check that rejects a copy decides.
-CHECKS: tuple[Rule, ...] = (_contains_too_little, _share_a_template)
+CHECKS: tuple[Rule, ...] = (_contains_too_little, _share_a_template, _list_other_links)
 
 
 def _is_within(pair: PairJudge) -> Decision | None:
