@@ -6,19 +6,22 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from secrets import token_hex
 
 from scrapy_neardup.errors import NearDupError
 
 
 @contextmanager
-def replace_file(path: Path) -> Iterator[Path]:
+def replace_file(path: Path, *, shared: bool = False) -> Iterator[Path]:
     """Yield a name to write to; at the end that file replaces ``path``, synced to disk.
 
-    After an error the draft is gone and ``path`` unchanged. A link stays a link; a device or a pipe is written
-    directly. Raises NearDupError if the file cannot be written.
+    ``shared``: others may write the file at once, and the last one wins. After an error the draft is gone and ``path``
+    unchanged. A link stays a link; a device or a pipe is written directly. Raises NearDupError if the file cannot be
+    written.
     """
     target = Path(os.path.realpath(path))
-    draft = target.with_name(f".part.{target.name}")  # hidden; the suffix still selects the compression
+    writer = f"{token_hex(4)}." if shared else ""
+    draft = target.with_name(f".part.{writer}{target.name}")  # hidden; the suffix still selects the compression
     try:
         if target.exists() and not target.is_file():
             yield path

@@ -7,12 +7,13 @@ doubtful pages. All others are new originals: they are only counted, and stay in
 
 from __future__ import annotations
 
+import json
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from operator import itemgetter
 from typing import Any
 
@@ -22,15 +23,18 @@ import pyarrow as pa
 from scrapy_neardup.batch.counts import ExactCounts
 from scrapy_neardup.batch.pages import stored_pages
 from scrapy_neardup.batch.part_pages import PartPages
-from scrapy_neardup.batch.rows import Topic, answers_on, is_among, make_rows, make_table, numbers, sorted_set
-from scrapy_neardup.batch.runs import EVERYWHERE, FORM, FORMED, HERE, JUDGED, TAG, ArchivePart, BatchOptions
+from scrapy_neardup.batch.rows import Records, Topic, answers_on, is_among, make_rows, make_table, numbers, sorted_set
+from scrapy_neardup.batch.runs import EVERYWHERE, FORM, FORMED, HERE, JUDGED, TAG, ArchivePart, BatchOptions, digest_of
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.records import JudgeNow, judge_with_hash
 from scrapy_neardup.kv.memory import Memory
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Outcome, Page, Verdict
+from scrapy_neardup.page.item import ItemFields
 from scrapy_neardup.state.boilerplate import Sentences
 from scrapy_neardup.state.layout import kept_url
 from scrapy_neardup.state.pages import PageStore
+from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Evidence, Keep, Record
 from scrapy_neardup.untrusted import line_logger
 
@@ -49,9 +53,9 @@ class PartStore(PageStore):
     """
 
     def __init__(
-        self, options: BatchOptions, pages: PartPages, answers: pa.Table, records: Iterable[tuple[int, bytes]]
+        self, recipe: dict[str, Any], secret: Secret | None, pages: PartPages, answers: pa.Table, records: Records
     ) -> None:
-        super().__init__(Memory(), options.make_method().recipe(), options.secret, 0)
+        super().__init__(Memory(), recipe, secret, 0)
         self._pages = pages
         self._counts = ExactCounts(pages.numbers, pages.sentences)
         self.use_exact_counts(self._counts.on_site)
@@ -225,36 +229,45 @@ class PartStore(PageStore):
 
 
 def judge_part(
-    options: BatchOptions, part: ArchivePart, pages: PartPages, answers: pa.Table, records: Iterable[tuple[int, bytes]]
+    options: BatchOptions, part: ArchivePart, pages: PartPages, answers: pa.Table, records: Records
 ) -> tuple[Iterator[pa.Table], pa.Table]:
     """Judge the pages of a part, and return its ROWS of each topic, and JUDGED.
 
     ``answers``: to the questions of the part. ``records``: they are named by the answers; older ones come first.
     """
-    store = PartStore(options, pages, answers, records)
+    method = options.make_method()
+    store = PartStore(method.recipe(), options.secret, pages, answers, records)
     policy = replace(options.config.make_policy(), keep=Keep.NOTHING)
-    detector, first = PartDetector(options.make_method(), store, who="batch", policy=policy), 0
+    detector = PartDetector(method, store, who="batch", policy=policy)
+    judge, fields, first = partial(detector.judge_now, sealed=False), ItemFields(options.fields), 0
     for batch in part.batches():
         end = first + len(batch)
-        read = dict[int, tuple[Page, str]]()
+        read = dict[int, tuple[Page, str, str]]()
         while (at := store.doubtful.find(1, first, end)) >= 0:
             if at not in read:  # a page may become doubtful later
                 rows = np.flatnonzero(np.frombuffer(store.doubtful[at:end], bool))
                 wanted = batch.take(pa.array(rows + at - (end - len(batch))))
                 read = dict(zip((rows + at).tolist(), stored_pages(wanted), strict=True))
             store.begin_page(at)
-            store.end_page(_judge_page(detector, *read.pop(at)))
+            store.end_page(_judge_page(judge, fields, *read.pop(at)))
             first = at + 1
         first = end
     store.begin_page(first)
     return store.rows_to_leave(part.number), store.judged()
 
 
-def _judge_page(detector: Detector, page: Page, failed: str) -> Verdict:
+def _judge_page(judge: JudgeNow, fields: ItemFields, page: Page, failed: str, rest: str) -> Verdict:
     if failed:
         return Verdict(Outcome.UNJUDGED, page.url, reason=failed)  # type: ignore[arg-type]  # it is a reason
+
+    def hash_item() -> int:
+        if not rest:
+            return page.html
+        item = {**json.loads(rest), fields.names["text"]: page.text}
+        return fields.hash(item, fields.url(item) or page.url)
+
     try:
-        return detector.judge_now(page, sealed=False)
+        return judge_with_hash(judge, page, hash_item)
     except Exception:  # one page must not end the part
         logger.exception("%s could not be judged. This is a bug; please report it with the traceback.", page.url)
         return Verdict(Outcome.UNJUDGED, page.url, reason="method_failed")
@@ -279,13 +292,13 @@ class PartDetector(Detector):
 
 def find_shared(options: BatchOptions, part: ArchivePart) -> None:
     """Write the shared sentences of a judged part, unless they are there. No verdict depends on them."""
-    if part.has_shared():
+    if digest_of(part.shared) == part.digest():
         return
     method, judged = options.make_method(), part.judged_pages()
     known, sketches = numbers(judged["rank"]), iter(judged["shared"])
     chosen = (batch.filter(pa.array(is_among(numbers(batch["rank"]), known))) for batch in part.batches())
     part.write_shared(
-        [_find_shared(method, page, *next(sketches).as_py()) for page, _ in stored_pages(batch)] for batch in chosen
+        [_find_shared(method, page, *next(sketches).as_py()) for page, *_ in stored_pages(batch)] for batch in chosen
     )
 
 

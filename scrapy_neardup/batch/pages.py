@@ -6,9 +6,11 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import fields, replace
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -22,15 +24,18 @@ from scrapy_neardup.files import Entry, InputRecord, Malformed, Skipped, read_in
 from scrapy_neardup.judge.records import RecordReader
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.model import Fingerprint, Page
+from scrapy_neardup.page.item import TEXT_PREFIX, pack_rest
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
 
 #: The strings of a page with a column each, and the other fields, without those that records lack.
 _STRINGS = ("url", "reader", "site", "canonical", "text")
-_OTHERS = [one.name for one in fields(Page) if one.name not in (*_STRINGS, "html", "row", "body", "letters")]
-#: Pages of a batch, and bytes of their strings. A file is written batch by batch, and memory holds one.
-_BATCH, _BYTES = 1000, 16_000_000
+_OTHERS = [one.name for one in fields(Page) if one.name not in (*_STRINGS, "html", "row", "body")]
+_strings_of, _others_of = attrgetter(*_STRINGS), attrgetter(*_OTHERS)
+_to_json = json.JSONEncoder(ensure_ascii=False).encode
+#: Pages of a batch, and characters of their texts. A file is written batch by batch, and memory holds one.
+_BATCH, _CHARACTERS = 1000, 8_000_000
 _NOTHING = Fingerprint((), b"")
 
 
@@ -43,23 +48,27 @@ def read_stretch(run: BatchRun, stretch: Stretch) -> int:
 
     numbered = enumerate(_entries(stretch.name, run.options.format, is_own))
     own = ((number, entry) for number, entry in numbered if is_own(number))
-    with closing(PageTabulator(run.options)) as reader:
+    with closing(PageTabulator(run.options)) as reader, ThreadPoolExecutor(1) as disk:
+        written: Future[Any] = disk.submit(int)
         for group, members in groupby(own, lambda one: one[0] // size):
             malformed, path = list[Malformed](), run.pages_file(stretch.input, group)
-            with new_arrow(path, PAGES) as writer:
+            with ExitStack() as file:
+                writer = file.enter_context(new_arrow(path, PAGES))
                 for number, entry in members:
                     count += 1
                     if isinstance(entry, Entry):
-                        reader.read(rank_of(stretch.input, number), entry)
-                        if reader.is_full:
+                        if reader.read(rank_of(stretch.input, number), entry):
                             writer.write_table(reader.take())
                     elif isinstance(entry, Skipped):
                         skipped[entry.why] += 1
                     else:
                         malformed.append(entry)
                 writer.write_table(reader.take())
+                written.result()
+                written = disk.submit(file.pop_all().close)  # the disk takes a while, and reading goes on
             _write_rejects(path.with_suffix(".rejects"), malformed)
-    with replace_file(run.marker(stretch)) as draft:
+        written.result()
+    with replace_file(run.marker(stretch), shared=True) as draft:
         draft.write_text(json.dumps({"records": count, "skipped": skipped}))
     return count
 
@@ -74,7 +83,7 @@ def _entries(name: str, format: str, is_wanted: Callable[[int], bool]) -> Iterat
 
 def _write_rejects(path: Path, malformed: list[Malformed]) -> None:
     if malformed:
-        with replace_file(path) as draft, draft.open("w", encoding="utf-8") as file:
+        with replace_file(path, shared=True) as draft, draft.open("w", encoding="utf-8") as file:
             for one in malformed:
                 file.write(json.dumps([one.source, one.number, one.unit, one.why, one.raw.hex()]) + "\n")
 
@@ -102,10 +111,11 @@ class PageTabulator:
         patience = 1.25 ** max(0, os.nice(0)) if hasattr(os, "nice") else 1.0
         config = replace(options.config, max_seconds=options.config.max_seconds * patience)
         self._source = config.open_source(options.fields, hashes_items=False)
+        self._text_field = options.fields["text"]
         self._records = RecordReader(self._source.__enter__(), options.id_field)
         #: A method of the user may look at the counts of a site, which only the state knows.
         self._is_ours = self._method.name in METHODS
-        self._rows, self._bytes = list[tuple[Any, ...]](), 0
+        self._rows, self._characters = list[tuple[Any, ...]](), 0
 
     def close(self) -> None:
         self._source.__exit__(None, None, None)
@@ -113,43 +123,41 @@ class PageTabulator:
     def take(self) -> pa.Table:
         """Return the pages that were read, as PAGES, and forget them."""
         columns = zip(*self._rows, strict=True) if self._rows else [()] * len(PAGES)
-        self._rows, self._bytes = [], 0
+        self._rows, self._characters = [], 0
         return make_table(columns, PAGES)
 
-    @property
-    def is_full(self) -> bool:
-        """Whether the pages that were read make a batch."""
-        return len(self._rows) >= _BATCH or self._bytes >= _BYTES
-
-    def read(self, rank: int, entry: Entry) -> None:
-        """Read the page of a record."""
-        name, failed = self._records.name(entry), ""
+    def read(self, rank: int, entry: Entry) -> bool:
+        """Read the page of a record; return whether the pages that were read make a batch."""
+        name, failed, item = self._records.name(entry), "", ""
         made: Fingerprint | None = None
         page, html = Page(name), 0
         try:
             page = self._records.read(self._records.draft(entry, name), name)
-            html = self._records.item_hash(page, entry)
-            if self._is_ours and not (page.row or page.unread or self._policy.why_unjudged(page.text)):
-                made = self._method.for_state(page, None)
+            is_judged = self._is_ours and not (page.row or page.unread or self._policy.why_unjudged(page.text))
+            if is_judged and not (page.html or page.url.startswith(TEXT_PREFIX)):
+                item = pack_rest(entry.fields, self._text_field, page.text)
+            html = 0 if item else self._records.item_hash(page, entry)
+            made = self._method.for_state(page, None) if is_judged else None
         except PageError as error:
             failed = error.reason
         except Exception:  # as ``judge.records.Batch.judge`` does
             logger.exception("%s could not be read. This is a bug; please report it with the traceback.", entry.place)
             failed = "method_failed"
-        others = {name: value for name in _OTHERS if (value := getattr(page, name))}
-        packed = json.dumps(others, ensure_ascii=False) if others else ""
-        strings = (failed, *(getattr(page, name) for name in _STRINGS), packed)
+        others = _others_of(page)
+        named = zip(_OTHERS, others, strict=True)
+        packed = _to_json({name: value for name, value in named if value}) if any(others) else ""
         of = made or _NOTHING
-        encoded = [one.encode("utf-8", "surrogatepass") for one in strings]
-        self._bytes += sum(map(len, encoded))
-        self._rows.append((rank, *encoded, html, of.keys, made and made.sketch, of.sentences, of.own))
+        self._characters += len(page.text) + len(packed)
+        strings = failed, *_strings_of(page), packed, item
+        self._rows.append((rank, *strings, html, of.keys, made and made.sketch, of.sentences, of.own))
+        return len(self._rows) >= _BATCH or self._characters >= _CHARACTERS
 
 
-def stored_pages(batch: pa.RecordBatch) -> Iterator[tuple[Page, str]]:
-    """Return the pages of PAGES, each with the reason why it could not be read, or an empty string."""
-    columns = [batch.column(name).to_pylist() for name in (*_STRINGS, "page", "html", "failed")]
-    for *strings, others, html, failed in zip(*columns, strict=True):
+def stored_pages(batch: pa.RecordBatch) -> Iterator[tuple[Page, str, str]]:
+    """Return the pages of PAGES, each with the reason why it could not be read, and with ``item``, or empty strings."""
+    columns = [batch.column(name).to_pylist() for name in (*_STRINGS, "page", "html", "failed", "item")]
+    for *strings, others, html, failed, item in zip(*columns, strict=True):
         about = json.loads(others) if others else {}
         about.update({name: tuple(about[name]) for name in ("keywords", "quotes") if name in about})
         about.update(zip(_STRINGS, map(decode, strings), strict=True))
-        yield Page(html=html, **about), failed.decode()
+        yield Page(html=html, **about), failed.decode(), decode(item)

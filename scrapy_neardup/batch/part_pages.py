@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from scrapy_neardup.batch.counts import ExactCounts, Hashes, number_of_form_pages, numbers_of_forms, numbers_on_sites
 from scrapy_neardup.batch.rows import Questions, Topic, answers_on, is_among, numbers, sorted_set
@@ -28,15 +29,17 @@ class PartPages:
         self._hashes = hashes = options.make_method().hashes
         table = pa.Table.from_batches(part.batches(self._COLUMNS), pa.schema(map(PAGES.field, self._COLUMNS)))
         columns = {name: table[name].combine_chunks() for name in self._COLUMNS}
-        self.ranks: list[int] = columns["rank"].to_pylist()
-        self._urls, canonicals = ([*map(_url, columns[name].to_pylist())] for name in ("url", "canonical"))
+        self.ranks: list[int] = numbers(columns["rank"]).tolist()
+        has_canonical = pc.not_equal(columns["canonical"], b"")
+        canonicals = map(_url, columns["canonical"].filter(has_canonical).to_pylist())
+        self._urls = [*map(_url, columns["url"].to_numpy(zero_copy_only=False))]
         self.urls = np.array(hashes.every(self._urls), np.uint64)
-        self._sketches, self._own = columns["sketch"].to_pylist(), columns["own"].to_pylist()
+        self._sketches, self._own = columns["sketch"], columns["own"]
         least = options.config.min_letters
         #: Whether the stored fingerprint of each page may be used.
         self.is_judged = numbers(columns["own"].fill_null(least)) >= least
         self.is_judged &= columns["sketch"].is_valid().to_numpy(zero_copy_only=False)
-        self.is_alone = self.is_judged & ~np.array([*map(bool, canonicals)], bool)
+        self.is_alone = self.is_judged & ~has_canonical.to_numpy(zero_copy_only=False)
         # Members of lists, and where the list of each page begins. A sentence that stands twice counts once.
         self.keys, self._key_starts = _lists(columns["keys"])
         pages = np.arange(len(table))
@@ -67,7 +70,7 @@ class PartPages:
         self._here, self._all_pages = places[: len(here)].astype(np.uint32), places[len(here) :][site]
         self.sentences, places = np.unique(self._sentences.astype(np.uint64), return_inverse=True)
         self._bit_places = places.astype(np.uint32)
-        asked_urls = np.array([*self.urls, *hashes.every([*filter(None, canonicals)])], np.uint64)
+        asked_urls = np.array([*self.urls, *hashes.every([*canonicals])], np.uint64)
         self.questions: Questions = {
             Topic.KEY: self._firsts[Topic.KEY][0],
             Topic.URL: sorted_set(asked_urls),
@@ -107,7 +110,8 @@ class PartPages:
         members = slice(self._starts[page], self._starts[page + 1])
         if not self.is_judged[page] or (self.may_be_common[page] and self._has_common(members, counts)):
             return None
-        return Fingerprint(self.keys_of(page), self._sketches[page], self._sentences[members], own=self._own[page])
+        sketch, own = self._sketches[page].as_py(), self._own[page].as_py()
+        return Fingerprint(self.keys_of(page), sketch, self._sentences[members], own=own)
 
     def _has_common(self, members: slice, counts: ExactCounts) -> bool:
         here, bits = counts.numbers.now[self._here[members]], counts.bits.now[self._bit_places[members]]
@@ -136,7 +140,7 @@ class PartPages:
         return found
 
     def record(self, page: int) -> Record:
-        return new_record(self.ranks[page], self._urls[page], self.keys_of(page), self._sketches[page])
+        return new_record(self.ranks[page], self._urls[page], self.keys_of(page), self._sketches[page].as_py())
 
     def count_pages(self, pages: slice, counts: ExactCounts) -> None:
         """Count new originals among the pages of their sites."""

@@ -64,7 +64,7 @@ def judged_pages(part: ArchivePart) -> Iterator[ArchivedPage]:
     judged = {row["rank"]: row for row in part.results().to_pylist()}
     for batch in part.batches():
         columns = stored_pages(batch), *(batch[name].to_pylist() for name in ("rank", "keys", "sketch"))
-        for (page, _), rank, keys, sketch, sentences in zip(*columns, batch["sentences"], strict=True):
+        for (page, *_), rank, keys, sketch, sentences in zip(*columns, batch["sentences"], strict=True):
             members: Sentences = numbers(sentences.values)
             row = judged.get(rank)
             if row is None:

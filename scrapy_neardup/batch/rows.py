@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
-from typing import Any, TypeVar
+from types import SimpleNamespace
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -39,17 +40,10 @@ ROWS = pa.schema(
 
 Numbers = npt.NDArray[np.int64]
 Hashes = npt.NDArray[np.uint64]
+#: Packed records with their ids.
+Records = Iterable[tuple[int, bytes]]
 #: The hashes that a part asks for, of each topic in ascending order.
 Questions = Mapping[Topic, Hashes]
-
-
-class _NoPandas:
-    """A finder of modules that has no pandas."""
-
-    @staticmethod
-    def find_spec(name: str, *others: Any) -> None:
-        if name == "pandas":
-            raise ImportError(name)
 
 
 def leave_pandas_out() -> None:
@@ -57,10 +51,15 @@ def leave_pandas_out() -> None:
 
     Arrow looks for pandas once, at its first column. Others may import pandas later.
     """
+
+    def find_spec(name: str, *others: Any) -> None:
+        if name == "pandas":
+            raise ImportError(name)
+
     if "pandas" not in sys.modules:
-        sys.meta_path.insert(0, _NoPandas)
+        sys.meta_path.insert(0, cast(Any, SimpleNamespace(find_spec=find_spec)))
         pa.array([])
-        sys.meta_path.remove(_NoPandas)
+        del sys.meta_path[0]
 
 
 def numbers(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
@@ -72,15 +71,17 @@ def numbers(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:
 
 
 def make_table(columns: Iterable[Any], schema: pa.Schema) -> pa.Table:
-    """Return a table of columns of values. Lone surrogates are escaped."""
+    """Return a table of columns of values; see ``make_column``."""
     return pa.table([make_column(one, field.type) for one, field in zip(columns, schema, strict=True)], schema)
 
 
 def make_column(values: Any, kind: pa.DataType) -> pa.Array:
-    """Return a column of values. Lone surrogates are escaped."""
+    """Return a column of values. Lone surrogates are escaped; in a column of bytes they stay."""
     try:
         return pa.array(values, kind)
     except UnicodeEncodeError:
+        if pa.types.is_binary(kind):
+            return pa.array([one.encode("utf-8", "surrogatepass") for one in values], kind)
         return pa.array(map(_escape, values), kind)
 
 

@@ -98,6 +98,8 @@ class LocalRunner:
             return
         for name in ("pages", "rows"):
             (run.folder / name).mkdir(exist_ok=True)
+            for draft in (run.folder / name).glob(".part.*"):
+                draft.unlink()  # of a killed run
         self._complete()
         (run.folder / "complete").touch()
 

@@ -37,13 +37,14 @@ _SENTENCES = 30
 _RECORD_BITS = 32
 
 #: Pages in the order of their ranks. ``url`` is the name of the record. ``failed``: why no page could be made of it.
-#: ``page``: other fields, as JSON, if there are any. ``keys``, ``sketch``, ``sentences`` and ``own`` are the
+#: ``page``: other fields, as JSON, if there are any. ``item``: the rest of a record whose hash ``html`` may be needed
+#: and is not made; see ``pack_rest``. ``keys``, ``sketch``, ``sentences`` and ``own`` are the
 #: fingerprint without boilerplate; ``sketch`` is null if there is none. Strings are bytes, as pages may hold halves of
 #: surrogate pairs.
 PAGES = pa.schema(
     [
         ("rank", pa.int64()),
-        *((name, pa.binary()) for name in ("failed", "url", "reader", "site", "canonical", "text", "page")),
+        *((name, pa.binary()) for name in ("failed", "url", "reader", "site", "canonical", "text", "page", "item")),
         ("html", pa.uint64()),
         ("keys", pa.list_(pa.uint64())),
         ("sketch", pa.binary()),
@@ -90,19 +91,17 @@ def new_record(rank: int, url: str, keys: Sequence[int], sketch: bytes) -> Recor
 
 
 @contextmanager
-def new_arrow(path: Path, schema: pa.Schema, compression: str | None = "lz4") -> Iterator[Any]:
-    """Open a writer of Arrow's file format; the file appears once it is complete."""
-    options = pa.ipc.IpcWriteOptions(compression=compression)
-    with replace_file(path) as draft, pa.ipc.new_file(str(draft), schema, options=options) as writer:
+def new_arrow(path: Path, schema: pa.Schema) -> Iterator[Any]:
+    """Open a writer of Arrow's file format; the file appears once it is complete. Two tasks of Spark may write one."""
+    with replace_file(path, shared=True) as draft, pa.ipc.new_file(str(draft), schema) as writer:
         yield writer
 
 
 def read_batches(file: Path, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """Return the batches of a file of PAGES, all columns or only these."""
-    fields = [PAGES.get_field_index(name) for name in columns or PAGES.names]
-    with pa.OSFile(str(file)) as opened:
-        reader = pa.ipc.open_file(opened, options=pa.ipc.IpcReadOptions(included_fields=fields))
-        yield from map(reader.get_batch, range(reader.num_record_batches))
+    """Return the batches of a file of PAGES, all columns or only these, mapped into memory."""
+    reader = pa.ipc.open_file(pa.memory_map(str(file)))
+    for number in range(reader.num_record_batches):
+        yield reader.get_batch(number).select(columns or PAGES.names)
 
 
 def _weigh(file: Path) -> int:
@@ -168,10 +167,10 @@ class ArchivePart:
 
     def write(self, digest: str, rows: Iterable[pa.Table], judged: pa.Table) -> None:
         """Write JUDGED, and ROWS of each topic. ``digest``: of the answers that judging got."""
-        with new_arrow(self.judged, JUDGED.with_metadata({"digest": digest}), compression=None) as writer:
-            writer.write_table(judged.combine_chunks())  # not packed: mapped, to read single rows
+        with new_arrow(self.judged, JUDGED.with_metadata({"digest": digest})) as writer:
+            writer.write_table(judged.combine_chunks())
         schema = ROWS.with_metadata({"digest": digest})
-        with new_arrow(self.rows, schema, compression=None) as writer:
+        with new_arrow(self.rows, schema) as writer:
             for table in rows:
                 columns = [column.combine_chunks() for column in table.columns]
                 writer.write_batch(pa.record_batch(columns, schema))
@@ -181,12 +180,8 @@ class ArchivePart:
 
         A kill, or two tasks of Spark for one part, may leave two files that do not belong together: it is not judged.
         """
-        one, other = map(_digest_of, (self.judged, self.rows))
+        one, other = map(digest_of, (self.judged, self.rows))
         return one if one == other else ""
-
-    def has_shared(self) -> bool:
-        """Whether ``write_shared`` was called for these files."""
-        return _digest_of(self.shared) == self.digest()
 
     def write_shared(self, batches: Iterable[Sequence[Sequence[str]]]) -> None:
         """Write the shared sentences of each row of JUDGED, batch by batch: memory holds one."""
@@ -212,8 +207,7 @@ class ArchivePart:
 
     def results(self) -> pa.Table:
         """Return JUDGED with the shared sentences."""
-        with pa.OSFile(str(self.shared)) as file:
-            shared = pa.ipc.open_file(file).read_all()["shared"]
+        shared = pa.ipc.open_file(pa.memory_map(str(self.shared))).read_all()["shared"]
         judged = self.judged_pages()
         return judged.set_column(len(judged.schema) - 1, "shared", shared)
 
@@ -232,7 +226,7 @@ class ArchivePart:
                     yield one["id"], one["record"]
 
 
-def _digest_of(file: Path) -> str:
+def digest_of(file: Path) -> str:
     """Return the digest in a file of a part, see ``ArchivePart.digest``; empty if there is no file."""
     return pa.ipc.open_file(pa.memory_map(str(file))).schema.metadata[b"digest"].decode() if file.exists() else ""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeVar
 
 from scrapy_neardup.errors import NearDupError
+from scrapy_neardup.fast_dataclass import fast_dataclass
 from scrapy_neardup.files.compression import FAILURES
 from scrapy_neardup.page.item import ItemFields
 
@@ -18,7 +18,7 @@ LARGEST = 50_000_000
 BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Placed:
     """A place: ``unit`` (line, row, item, record) ``number`` of ``source``, from 1.
 
@@ -39,7 +39,7 @@ class Placed:
         return f"{self.source}, {self.unit} {self.number}" if self.unit else self.source
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Entry(Placed):
     """One record of a file.
 
@@ -54,7 +54,7 @@ class Entry(Placed):
     content_type: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Malformed(Placed):
     """A record that cannot be read: ``why``, and its bytes if they are known."""
 
@@ -62,7 +62,7 @@ class Malformed(Placed):
     raw: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
+@fast_dataclass(frozen=True, slots=True)
 class Skipped(Placed):
     """A record of an archive that is no page; ``why``: "a request", "status 404", "image/png"."""
 
@@ -71,9 +71,10 @@ class Skipped(Placed):
 
 def name_entry(entry: Entry, fields: ItemFields, id_field: str = "id") -> str:
     """Return the name of a record: its id, else its URL with its part, as in a crawl; empty if it has neither."""
-    id, url = entry.fields.get(id_field), fields.url(entry.fields)
-    if isinstance(id, (str, int)) and not isinstance(id, bool) and str(id).strip():
-        return str(id).strip()
+    id = entry.fields.get(id_field)
+    if isinstance(id, (str, int)) and not isinstance(id, bool) and (name := str(id).strip()):
+        return name
+    url = fields.url(entry.fields)
     return fields.article_url(entry.fields, url) if url else ""
 
 

@@ -122,17 +122,15 @@ class RecordReader:
         self._id_field = id_field
 
     def name(self, entry: Entry) -> str:
-        place = f"{entry.source}#{entry.number}" if entry.unit else entry.source
-        return name_entry(entry, self._source.fields, self._id_field) or place
+        name = name_entry(entry, self._source.fields, self._id_field)
+        return name or (f"{entry.source}#{entry.number}" if entry.unit else entry.source)
 
     def url(self, entry: Entry, name: str) -> str:
         return self._source.fields.url(entry.fields) or name
 
     def draft(self, entry: Entry, name: str) -> Page | UnreadPage:
         """Return the page of a record with text, or the unread page of one with HTML. Raises ExtractionError."""
-        fields = dict(entry.fields)
-        if entry.html:
-            fields[self._html_field] = entry.html
+        fields = {**entry.fields, self._html_field: entry.html} if entry.html else entry.fields
         return self._source.prepare(fields, None, self.url(entry, name), entry.content_type or None, name)
 
     def read(self, made: Page | UnreadPage, name: str, answer: Answer | None = None) -> Page:
@@ -141,13 +139,13 @@ class RecordReader:
         return replace(page, html=0) if name.startswith(TEXT_PREFIX) else page
 
     def item_hash(self, page: Page, entry: Entry) -> int:
-        """Return ``Page.html``, or for a page without it the hash of the record: see ``PageSource.hash_item``.
+        """Return ``Page.html``, or for a page without it the hash of the record: see ``ItemFields.hash``.
 
         A page that is named by its text stays without: it may be the third that says "see attachment".
         """
         if page.html or page.reader or page.url.startswith(TEXT_PREFIX):
             return page.html
-        return self._source.hash_item(entry.fields, self.url(entry, page.url))
+        return self._source.fields.hash(entry.fields, self.url(entry, page.url))
 
 
 class Batch:
@@ -196,12 +194,7 @@ class Batch:
                 verdict = unchanged.verdict if unchanged is not None else None
             if verdict is None:
                 page = self._reader.read(made, name, answer)
-                verdict = judge(page)
-                if verdict.outcome is Outcome.UNJUDGED and not verdict.id:  # so nothing was written
-                    # The hash of an item takes as long as all other reading, and few pages need it.
-                    hashed = self._reader.item_hash(page, entry)
-                    if hashed != page.html:
-                        verdict = judge(replace(page, html=hashed))
+                verdict = judge_with_hash(judge, page, partial(self._reader.item_hash, page, entry))
         except PageError as error:
             verdict = Verdict(Outcome.UNJUDGED, name, reason=error.reason)
         except StoreError:
@@ -216,6 +209,14 @@ class Batch:
         if entry.html and self._detector.policy.passes(Verdict(Outcome.UNCHANGED, name)):
             return False
         return self._detector.may_know(name, made.body)
+
+
+def judge_with_hash(judge: JudgeNow, page: Page, hash_item: Callable[[], int]) -> Verdict:
+    """Judge a page. It gets the hash of its item only if that matters: the hash takes as long as all other reading."""
+    verdict = judge(page)
+    if verdict.outcome is Outcome.UNJUDGED and not verdict.id and (hashed := hash_item()) != page.html:
+        return judge(replace(page, html=hashed))  # nothing was written before
+    return verdict
 
 
 def output_fields(entry: Entry, page: Page) -> Mapping[str, Any]:

@@ -18,6 +18,10 @@ Item = Mapping[str, Any]
 _KEYWORD_END = re.compile(r"[,，、;；|]+")
 #: The prefix of the names of pages without URL.
 TEXT_PREFIX = "text:"
+#: The most characters of a text with an item hash.
+_MAX_HASHED = 5_000_000
+#: The most characters of other fields that are kept to hash an item later.
+_LONGEST_REST = 1_000
 
 
 class ItemMetadata(NamedTuple):
@@ -69,7 +73,17 @@ class ItemFields:
 
     def text(self, item: Item, what: str) -> str:
         """Return the value of a field as a string, see ``join_lines``."""
-        return join_lines(self.value(item, what))
+        value = self.value(item, what)
+        return value if isinstance(value, str) else join_lines(value)
+
+    def hash(self, item: Item, url: str) -> int:
+        """Return the hash of an item, which shows whether a page with little text has changed.
+
+        It is 0 for a page that is named by its content, and for a very long text.
+        """
+        is_long = len(self.text(item, "text")) > _MAX_HASHED
+        is_named_by_content = url.startswith(TEXT_PREFIX) and url == self.content_name(item)
+        return 0 if is_long or is_named_by_content else hash_item(item)
 
     def metadata(self, item: Item) -> ItemMetadata:
         """Return the item's title, keywords and description."""
@@ -118,6 +132,20 @@ def hash_item(item: Item) -> int:
         return OPEN.of(_as_json(dict(item)))
     except (TypeError, ValueError, RecursionError):
         return 0
+
+
+def pack_rest(item: Item, name: str, text: str) -> str:
+    """Return all fields of an item but its text as JSON, to hash the item later: that is faster.
+
+    Empty if the field ``name`` is not the ``text`` exactly, if the rest is long, or if it cannot be hashed.
+    """
+    if item.get(name) != text:
+        return ""
+    try:
+        packed = _as_json({other: value for other, value in item.items() if other != name})
+    except (TypeError, ValueError, RecursionError):
+        return ""
+    return packed if len(packed) <= _LONGEST_REST else ""
 
 
 def _encode(value: Any) -> Any:

@@ -27,10 +27,10 @@ def limit_page(page: Page, max_text: int) -> Page:
     """Shorten the metadata of a page, and remove its text if that is too long."""
     if is_too_long(page.text, max_text):
         page = replace(page, text="", main="", headline="", links="", quotes=(), unread="too_large")
-    title, keywords = _cut(page.title, _MAX_TITLE), _cut_words(page.keywords)
-    description = _cut(page.description, _MAX_DESCRIPTION)
-    headlines = page.headline.split("\n", _MAX_HEADLINES)[:_MAX_HEADLINES]
-    headline = "\n".join(_cut(line, _MAX_TITLE) for line in headlines)
+    title, keywords = _cut(page.title, _MAX_TITLE), page.keywords and _cut_words(page.keywords)
+    description, headline = _cut(page.description, _MAX_DESCRIPTION), page.headline
+    if headline:
+        headline = "\n".join(_cut(line, _MAX_TITLE) for line in headline.split("\n", _MAX_HEADLINES)[:_MAX_HEADLINES])
     if (title, keywords, description, headline) == (page.title, page.keywords, page.description, page.headline):
         return page  # the usual case
     return replace(page, title=title, keywords=keywords, description=description, headline=headline)

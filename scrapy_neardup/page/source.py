@@ -12,7 +12,7 @@ from scrapy_neardup.errors import ExtractionError, NoWorker
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import Answer, HtmlReader, PageContent, hash_html, parse_head
-from scrapy_neardup.page.item import TEXT_PREFIX, Item, ItemFields, ItemMetadata, hash_item, join_lines
+from scrapy_neardup.page.item import Item, ItemFields, ItemMetadata, join_lines
 from scrapy_neardup.page.limits import limit_page
 from scrapy_neardup.page.urls import plain_url, site_of
 
@@ -38,8 +38,9 @@ class PageResponse:
             # An errback's item has its own URL, but all of them share the server's error page.
             raise ExtractionError("http_error", f"the response has status {self.status}")
         kind = (self.content_type or "text/html").split(";")[0].strip().lower()
-        if not (kind.startswith("text/") or kind.endswith(("html", "xml")) or kind == "application/octet-stream"):
-            raise ExtractionError("not_html", f"the response is {kind}, not HTML")
+        is_html = kind.startswith("text/") or kind.endswith(("html", "xml")) or kind == "application/octet-stream"
+        if not (is_html and self.is_text):
+            raise ExtractionError("not_html", f"the response is {kind if self.content_type else 'binary'}, not HTML")
         return PageContent(url, self.body, self.content_type, is_of_url=self.is_of(url))
 
     def is_of(self, url: str) -> bool:
@@ -90,8 +91,6 @@ def _pack(value: object) -> bytes:
 LIMIT_REASONS = ("too_large", "too_slow")
 #: Bytes of a character, at most.
 _MAX_CHAR = 4
-#: The most characters of a text with an item hash.
-_MAX_HASHED = 5_000_000
 #: The setting by which an item is judged by its own text.
 TEXT_CURE = "If the item has its own text, name that field, for example NEARDUP_FIELDS = {'text': 'body'}"
 
@@ -130,7 +129,7 @@ class PageSource:
 
         ``read_risky`` reads pages that may take long, in a worker; without it they are read here. ``bodies`` hashes the
         bytes of pages; without it every page is read. ``hashes_items``: whether pages of items with text have the hash
-        of their item at once, see ``hash_item``.
+        of their item at once, see ``ItemFields.hash``.
         """
         self.fields = ItemFields(fields)
         self._reader = reader
@@ -154,7 +153,7 @@ class PageSource:
         text, html = self.fields.text(item, "text"), self.fields.value(item, "html")
         metadata = self.fields.metadata(item)
         if text:
-            hashed = self.hash_item(item, url) if self._hashes_items else 0
+            hashed = self.fields.hash(item, url) if self._hashes_items else 0
             return self._complete(_head(html, response, url), metadata, url, name or url, text=text, html=hashed)
         response = None if html else response
         try:
@@ -183,15 +182,6 @@ class PageSource:
                 raise _with_cure(found, unread.response)
             found = Page(unread.url, html=hash_html(unread.content.html()), unread=found.reason)
         return self._complete(found, unread.metadata, unread.content.url, unread.url, body=unread.body)
-
-    def hash_item(self, item: Item, url: str) -> int:
-        """Return the hash of an item, which shows whether a page with little text has changed.
-
-        It is 0 for a page that is named by its content, and for a very long text.
-        """
-        is_long = len(self.fields.text(item, "text")) > _MAX_HASHED
-        is_named_by_content = url.startswith(TEXT_PREFIX) and url == self.fields.content_name(item)
-        return 0 if is_long or is_named_by_content else hash_item(item)
 
     def _complete(
         self, page: Page, item: ItemMetadata, url: str, name: str, text: str = "", html: int = 0, body: int = 0
@@ -260,13 +250,16 @@ def _with_cure(error: ExtractionError, response: PageResponse | None) -> Extract
     return ExtractionError(error.reason, ". ".join((why, *cures)))
 
 
+_NO_HEAD = Page("")
+
+
 def _head(html: Any, response: PageResponse | None, url: str) -> Page:
     """Return the metadata around an item's own text; empty if there is no HTML, or it belongs to another page."""
     if html:
         return parse_head(join_lines(html), url)
     if response is None or not response.is_text or "#" in url or not response.is_of(url):
-        return Page(url)
+        return _NO_HEAD
     try:
         return parse_head(response.content_of(response.url).html(), url)
     except ExtractionError:  # the answer of an API, for instance
-        return Page(url)
+        return _NO_HEAD

@@ -88,12 +88,16 @@ def make_run(folder: Path, inputs: Sequence[str], pages: int, previous: BatchRun
     return BatchRun(folder, OPTIONS, inputs, previous, pages=pages, strides=2)
 
 
+def completed(folder: Path, inputs: Sequence[str], pages: int, previous: BatchRun | None = None) -> BatchRun:
+    run = make_run(folder, inputs, pages, previous)
+    InlineRunner(run).run()
+    return run
+
+
 def verdicts_of(run: BatchRun) -> list[dict[str, Any]]:
     return [plain(one.verdict) for part in run.parts for one in judged_pages(part)]
 
 
 def judge_in_parts(folder: Path, inputs: Sequence[str], pages: int) -> list[dict[str, Any]]:
     """The verdicts of batch with so many pages a part."""
-    run = make_run(folder, inputs, pages)
-    InlineRunner(run).run()
-    return verdicts_of(run)
+    return verdicts_of(completed(folder, inputs, pages))

@@ -20,7 +20,7 @@ from scrapy_neardup.batch.rows import Topic
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.state.record import Record
-from tests.batch import InlineRunner, judge_in_order, judge_in_parts, make_run, write_records
+from tests.batch import completed, judge_in_order, judge_in_parts, write_records
 from tests.build import article_text, story
 
 Records = list[dict[str, Any]]
@@ -162,8 +162,7 @@ def test_verdicts_do_not_depend_on_the_parts(case: str, parts: int, tmp_path: Pa
 def test_the_parts_leave_the_records_and_counts_of_one_sequence(case: str, tmp_path: Path) -> None:
     name, exact, records = write_records(tmp_path / "pages.jsonl", CASES[case]), ExactCounts(), list[Record]()
     judge_in_order([name], counts=exact, records=records)
-    run = make_run(tmp_path / "run", [name], 20)
-    InlineRunner(run).run()
+    run = completed(tmp_path / "run", [name], 20)
     pages = {one.record.id: one.record for part in run.parts for one in judged_pages(part) if one.record is not None}
     written = [record for _, record in sorted(pages.items())]
     assert [(one.url, one.keys, one.sketch) for one in written] == [(one.url, one.keys, one.sketch) for one in records]
