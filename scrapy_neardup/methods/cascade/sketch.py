@@ -19,7 +19,7 @@ _MAX_LETTERS = 255
 #: Most shingles of a short text.
 SHORT = 400
 #: Most long sentences, numbers and title words.
-MAX_SENTENCES, MAX_NUMBERS, MAX_WORDS = 3, 12, 16
+MAX_SENTENCES, MAX_NUMBERS, MAX_WORDS = 3, 24, 16
 #: Sentences in the order of a page: so many from its beginning, and from its end.
 FIRST, LAST = 16, 8
 #: Sentences with which a page opens.
@@ -183,6 +183,10 @@ class Sketch:
             return self
         count = self.article.shingles
         return replace(self, whole=count, shingles=count, minwise=self.article.minwise)
+
+    def has_title_of(self, other: Sketch) -> bool:
+        """Whether the titles are equal. Either may have another part, but not each one of its own."""
+        return self.title == other.title > 0 and (self.words <= other.words or self.words >= other.words)
 
     @property
     def word_limit(self) -> int:
