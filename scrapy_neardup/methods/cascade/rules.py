@@ -6,7 +6,7 @@ from collections.abc import Callable, Set
 from functools import cached_property
 from typing import NamedTuple
 
-from scrapy_neardup.methods.cascade.features import Features, compare, overlap
+from scrapy_neardup.methods.cascade.features import Features, common_headlines, compare, overlap
 from scrapy_neardup.methods.cascade.parameters import FIXED, CascadeParameters
 from scrapy_neardup.methods.cascade.site import Ruling, SiteEvidence, compare_on_site
 from scrapy_neardup.methods.cascade.sketch import HEAD, NUMBER, Sketch
@@ -111,6 +111,7 @@ class PairJudge:
             self.new.lines,
             self.earlier.lines,
             self.fingerprint.site,
+            common_headlines=common_headlines(self.new, self.earlier, other_name=bool(features.other_name)),
             titles_alike=titles_alike and not features.title_numbers,
             same_article=self.same_article,
             similarity=features.similarity,
