@@ -120,6 +120,8 @@ class FixedThresholds(NamedTuple):
     other_numbers: float = 0.6
     #: Different shingles up to which a text may be a bulletin of a site, with other numbers each day under one title.
     bulletin: int = 1000
+    #: Share of the shorter list of links from which two lists are the same.
+    same_links: float = 0.5
 
     # -- A page and its delivered version: edited teasers, pages at two dates, and pairs of other notices, each read as
     # two versions of one URL.
