@@ -76,8 +76,11 @@ End = Literal["scraped", "dropped", "failed"]
 class Delivery:
     """Follows each item to its end, then commits, rolls back or seals the page of the item.
 
-    It reports a StoreError to the notes instead of raising it.
+    It reports a StoreError to the notes instead of raising it. ``after_kill``: the last crawl of the spider was killed,
+    or a feed of it was not stored.
     """
+
+    after_kill = False
 
     def __init__(
         self, detector: Detector | RemoteCrawl, notes: Notes, exporter: FeedExporter | None = None, known_pages: int = 0
@@ -239,7 +242,7 @@ class Delivery:
         open_file, store_file = storage.open, storage.store
 
         def open_and_mend(spider: Spider) -> Any:
-            _mend(slot, after_kill=bool(self._notes.stats.get_value(stats.TAKEN_BACK)))
+            _mend(slot, after_kill=self.after_kill)
             return open_file(spider)
 
         async def store_and_seal(file: Any) -> Any:
@@ -410,8 +413,11 @@ def _mend(slot: FeedSlot, *, after_kill: bool) -> None:
         return
     path, is_whole = Path(storage.path), False
     with suppress(*FAILURES), open_packed(path) if is_packed else path.open("rb") as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
-        is_whole = file.read() in (b"", b"\n", b"\r")
+        file.seek(0 if is_packed else max(0, path.stat().st_size - 1))
+        last = b""
+        while part := file.read(1_000_000):
+            last = part[-1:]
+        is_whole = last in (b"", b"\n", b"\r")
     if is_whole:
         return
     if is_packed or slot.format == "csv":  # a quoted field of CSV would swallow the next lines
