@@ -235,7 +235,7 @@ def test_a_batch_may_be_stored_while_its_last_item_is_written() -> None:
 
 
 LINE, GZIP = b'{"c": 2}\n', {"postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"]}
-PACKED = gzip.compress(b'{"a": 1}\n')
+PACKED = gzip.compress(b'{"a": 1}\n', mtime=0)
 
 
 @pytest.mark.parametrize(
