@@ -76,11 +76,8 @@ End = Literal["scraped", "dropped", "failed"]
 class Delivery:
     """Follows each item to its end, then commits, rolls back or seals the page of the item.
 
-    It reports a StoreError to the notes instead of raising it. ``after_kill``: the last crawl of the spider was killed,
-    or a feed of it was not stored.
+    It reports a StoreError to the notes instead of raising it.
     """
-
-    after_kill = False
 
     def __init__(
         self, detector: Detector | RemoteCrawl, notes: Notes, exporter: FeedExporter | None = None, known_pages: int = 0
@@ -94,6 +91,8 @@ class Delivery:
         self._exporter = exporter
         self._known_pages = known_pages
         self._is_closed = False
+        #: Whether the last crawl of the spider was killed, or a feed of it was not stored.
+        self.after_kill = False
         #: The files of feeds that Scrapy writes to at this moment.
         self._open: dict[FeedSlot, Awaited] = {}
         self._waiting = WaitingPages()
@@ -111,8 +110,8 @@ class Delivery:
             manager.disconnect(self._exporter.item_scraped, signals.item_scraped)
         manager.connect(self.begin, signals.spider_opened)  # connected last, so the feeds are open
         manager.connect(self._item_scraped, signals.item_scraped)
-        manager.connect(self._item_dropped, signals.item_dropped)
-        manager.connect(self._item_error, signals.item_error)
+        for signal in (signals.item_dropped, signals.item_error):
+            manager.connect(self._item_lost, signal)
 
     def close(self) -> None:
         """Do not touch the state from now on."""
@@ -128,11 +127,8 @@ class Delivery:
         feeds, is_written = self.export(item, spider)
         self._end_item("scraped" if is_written else "failed", feeds)
 
-    def _item_dropped(self) -> None:
-        self._end_item("dropped")
-
-    def _item_error(self) -> None:
-        self._end_item("failed")
+    def _item_lost(self, signal: object) -> None:
+        self._end_item("dropped" if signal is signals.item_dropped else "failed")
 
     def _end_item(self, how: End, feeds: Set[Awaited] = frozenset()) -> None:
         ticket = end_ticket()

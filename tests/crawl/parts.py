@@ -72,13 +72,6 @@ class Slot:
     def store(self, file: Any) -> Any:
         return self.answer()
 
-    def fails(self) -> Slot:
-        def fail() -> None:
-            raise OSError("no room")
-
-        self.answer = fail
-        return self
-
 
 def store(slot: Slot, file: Any = None) -> None:
     """Store the file of a feed, as Scrapy does; the storage answers at once."""
