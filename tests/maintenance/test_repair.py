@@ -385,11 +385,6 @@ class Leaves:
             yield from (row for row in (reversed(leaf) if reverse else leaf) if low <= row[0] < high)
 
 
-def rows(many: int, seed: int = 1) -> list[Row]:
-    noise = random.Random(seed)
-    return sorted((b"u" + noise.randbytes(8), noise.randbytes(3)) for _ in range(many))
-
-
 @pytest.mark.parametrize(
     ("bad", "gaps"),
     [
