@@ -9,6 +9,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -173,11 +174,8 @@ def test_a_state_that_nobody_wrote_to_yet_may_begin_again(spot: Spot, monkeypatc
     class Cut(BaseException):
         pass
 
-    def cut(*_: object, **__: object) -> None:
-        raise Cut
-
     with monkeypatch.context() as patched:
-        patched.setattr(spot.kind, "write", cut)
+        patched.setattr(spot.kind, "write", Mock(side_effect=Cut))
         with pytest.raises(Cut):
             spot.open()
     assert spot.witness.exists()
@@ -289,12 +287,9 @@ def test_a_state_may_be_ahead_of_its_witness(spot: Spot, later: str, monkeypatch
 
 
 def test_a_witness_that_cannot_be_written_stops_no_crawl(spot: Spot, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError("No space left on device")
-
     store = spot.open()
     with monkeypatch.context() as patched:
-        patched.setattr(Witness, "_put", full)
+        patched.setattr(Witness, "_put", Mock(side_effect=OSError("No space left on device")))
         fill(store, 1, 11)
         with pytest.raises(StoreError, match="No space left"):
             store.close()
