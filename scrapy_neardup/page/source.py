@@ -199,6 +199,7 @@ class PageSource:
                 site=site_of(url),
                 main=page.main,
                 headline=page.headline,
+                links=page.links,
                 reader=page.reader,
                 unread=page.unread,
                 quotes=page.quotes,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Set
 from functools import cached_property
 from typing import NamedTuple
 
-from scrapy_neardup.methods.cascade.features import Features, compare, overlap
+from scrapy_neardup.methods.cascade.features import Features, common_headlines, compare, overlap
 from scrapy_neardup.methods.cascade.parameters import FIXED, CascadeParameters
 from scrapy_neardup.methods.cascade.site import Ruling, SiteEvidence, compare_on_site
 from scrapy_neardup.methods.cascade.sketch import HEAD, NUMBER, Sketch
@@ -79,6 +79,12 @@ class PairJudge:
         return self.same_article and (article is None or article.shingles >= FIXED.least_article)
 
     @property
+    def lists_other_links(self) -> bool:
+        """Whether both articles are lists of links, and most of these are different."""
+        new, earlier = self.new.lines, self.earlier.lines
+        return new is not None and earlier is not None and new.lists_others(earlier)
+
+    @property
     def has_one_number(self) -> bool:
         """Whether both URLs have the same number of an article of one site."""
         return self.same_site and self.new.url_number == self.earlier.url_number > 0
@@ -105,6 +111,7 @@ class PairJudge:
             self.new.lines,
             self.earlier.lines,
             self.fingerprint.site,
+            common_headlines=common_headlines(self.new, self.earlier, other_name=bool(features.other_name)),
             titles_alike=titles_alike and not features.title_numbers,
             same_article=self.same_article,
             similarity=features.similarity,
@@ -113,9 +120,9 @@ class PairJudge:
     def decision(self) -> Decision:
         """Return the answer."""
         found = next(filter(None, (rule(self) for rule in RULES)))
-        if found.duplicate:
-            return next(filter(None, (check(self) for check in CHECKS)), found)
-        return _is_within(self) or found
+        if not found.duplicate:
+            found = _is_within(self) or found
+        return next(filter(None, (check(self) for check in CHECKS)), found) if found.duplicate else found
 
     def kind(self, *, duplicate: bool) -> Kind | None:
         """Return the kind of copy, or how two pages that are no copies are alike."""
@@ -136,7 +143,7 @@ class PairJudge:
         counter, a date.
         """
         new, earlier, title = self.new, self.earlier, self.fingerprint.title
-        if title is None or new.title != earlier.title or self.has_grown():
+        if title is None or new.title != earlier.title or self.has_grown() or self.lists_other_links:
             return False
         whole, bits = self.fingerprint.whole, self.parameters.bits
         if new.article and earlier.article:
@@ -361,8 +368,15 @@ def _share_a_template(pair: PairJudge) -> Decision | None:
     return Decision(False, f"The common text may be a template, so the page passes. {evidence}")
 
 
+def _list_other_links(pair: PairJudge) -> Decision | None:
+    """Two lists of links under one introduction are two articles: a bibliography, a playlist, finds of the week."""
+    if not pair.lists_other_links:
+        return None
+    return Decision(False, "The texts are alike, but the articles list other links.")
+
+
 #: The first check that rejects a copy decides.
-CHECKS: tuple[Rule, ...] = (_contains_too_little, _share_a_template)
+CHECKS: tuple[Rule, ...] = (_contains_too_little, _share_a_template, _list_other_links)
 
 
 def _is_within(pair: PairJudge) -> Decision | None:
