@@ -20,7 +20,7 @@ from scrapy_neardup.kv.files import FileEngine
 from scrapy_neardup.kv.tally import RowTally, Witness, check_bytes, of_row, secret_at
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.layout import pack_seen, record_key, url_key
-from scrapy_neardup.state.opening import open_at
+from scrapy_neardup.state.opening import open_at, open_snapshot
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.urls import default_url
 from tests.build import FILE_ENGINES
@@ -335,8 +335,9 @@ def test_rows_that_do_not_fit_are_told_of_after_a_kill(spot: Spot) -> None:
             engine_of(store).write_rows(changes, sync=True)
             killed = case.copied(f"killed {number}")
             assert not check(store).sound, told
-        with pytest.raises(StoreDamaged, match=told):
-            killed.open()
+        for open_killed in (lambda killed=killed: open_snapshot(killed.kind.url(killed.location)), killed.open):
+            with pytest.raises(StoreDamaged, match=told):
+                open_killed()
 
 
 def test_a_state_that_is_refused_is_not_taken_for_sound_at_the_next_opening(spot: Spot) -> None:
