@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from scrapy import Spider
@@ -71,6 +72,10 @@ class Slot:
 
     def store(self, file: Any) -> Any:
         return self.answer()
+
+    def fails(self) -> Slot:
+        self.answer = Mock(side_effect=OSError("no room"))
+        return self
 
 
 def store(slot: Slot, file: Any = None) -> None:

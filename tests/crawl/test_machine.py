@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass, field
-from unittest.mock import Mock
 
 import pytest
 from hypothesis import strategies as st
@@ -162,7 +161,7 @@ class Crawls(RuleBasedStateMachine):
 
     def is_stored(self, slot: Slot, *, fails: bool) -> None:
         if fails:
-            slot.answer = Mock(side_effect=OSError("no room"))
+            slot.fails()
             with pytest.raises(OSError, match="no room"):
                 store(slot)
             return
