@@ -45,7 +45,7 @@ _Floats = npt.NDArray[np.float64]
 
 #: Values at which a weight or a threshold never acts.
 PARAMETERS: Mapping[str, float] = {
-    **dict.fromkeys(("by_site", "by_gone", "by_title", "by_reworded", "by_numbers", "least"), 0.0),
+    **dict.fromkeys(("by_site", "by_gone", "by_title", "by_reworded", "least"), 0.0),
     "catalogue": 1.0,
     "excerpt": 1.0,
     "short": 1,

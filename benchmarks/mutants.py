@@ -168,7 +168,7 @@ def faults(node: ast.AST) -> Iterator[str]:
         case ast.Constant(value=int() as value):
             yield from (repr(value + 1), f"({value - 1})")
         case ast.Constant(value=float() as value):
-            yield from (repr(value * 1.25 + 0.01), repr(value * 0.8))
+            yield from (repr(new) for new in (value * 1.25 + 0.01, value * 0.8) if new != value)
         case ast.Call(func=func, args=[first, second, *rest], keywords=keywords) if not is_starred(first, second):
             yield ast.unparse(ast.Call(func, [second, first, *rest], keywords))
         case ast.IfExp(test=test, body=body, orelse=orelse):

@@ -32,7 +32,7 @@ REASONS: dict[Reason, str] = {
     "extractor_failed": "The extractor of the user raised an error or returned something else than a string.",
     "in_flight": "A near-duplicate was still in flight after `NEARDUP_WAIT` seconds.",
     "no_lexicon": "The method needs a lexicon for the language of the page.",
-    "store_failed": 'The state failed (`NEARDUP_ON_STORE_ERROR = "pass"`).',
+    "store_failed": "The state failed; the log says why.",
     "method_failed": "The method raised an error, which the log shows once.",
 }
 

@@ -29,6 +29,7 @@ class Page:
 
     ``main``: the lines of the text that are the article, if they are known. ``quotes``: numbers, from 0, of the lines
     that quote other messages; ``main`` leaves them out. ``headline``: the headings of the body, one per line.
+    ``links``: links that an article lists, one per line; they make no copy, but other ones make another article.
     ``reader``: how the text was found in the HTML; empty without HTML. ``row``: the page is a row of a listing, and
     equals another row only if all fields are equal. ``unread``: why the page was too large or too slow to read.
     ``body``: a digest of its bytes (see ``BodyHasher``), or 0. ``address``: its own URL, if ``url`` is a record's id.
@@ -44,6 +45,7 @@ class Page:
     site: str = ""
     main: str = ""
     headline: str = ""
+    links: str = ""
     reader: str = ""
     row: bool = False
     unread: AnyReason = ""

@@ -35,10 +35,24 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A soak test is slow too: ``-m "not slow"`` takes the place of the ``-m "not soak"`` in pyproject.toml."""
+    """A soak test is slow too: ``-m "not slow"`` takes the place of the ``-m "not soak"`` in pyproject.toml.
+
+    Each process begins with its share of the files with slow tests. Quick tests are left for the end, when processes
+    take tests from each other: so all end at about the same time.
+    """
     for item in items:
         if item.get_closest_marker("soak") or SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
             item.add_marker("slow")
+    processes, quick = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")), list[pytest.Item]()
+    slow: dict[Path, list[pytest.Item]] = {item.path: [] for item in items if "slow" in item.keywords}
+    for item in items:
+        slow.get(item.path, quick).append(item)
+    files = sorted(enumerate(slow.values()), key=lambda one: one[0] % processes)
+    kinds = [item for _, file in files for item in file], quick
+    shares = [
+        (kind, len(kind) * n // processes, len(kind) * (n + 1) // processes) for n in range(processes) for kind in kinds
+    ]
+    items[:] = [item for kind, begin, end in shares for item in kind[begin:end]]
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import struct
 from collections.abc import Iterator
-from typing import Any
 
 from scrapy_neardup.cli.command import JSON, STATE, STORE, command, option
 from scrapy_neardup.cli.opening import describe_use, find_state, locate_new_state, locate_state, report_rollback
@@ -43,13 +42,13 @@ def check_command(arguments: argparse.Namespace, config: Config) -> int:
     if new_state is None:
         found = _check(url, config.secret)
         advice = "" if found.sound else "To save everything readable in a new state: scrapy neardup check --repair TO"
-        present(arguments, {"store": place, **_data(found)}, [*_lines(found, place), advice])
+        present(arguments, {"store": place, "sound": found.sound, **as_data(found)}, [*_lines(found, place), advice])
         return 0 if found.sound else 1
     if not issubclass(kind, FileEngine):
         raise StoreError(f"The state at {place} is on a server, where it cannot be repaired. Restore it from a backup.")
     target = locate_new_state(new_state, "--repair", kind)
     numbers, found = repair((kind, place), target, watch=progress, secret=config.secret)
-    data = {"source": place, "store": target[1], **numbers, "check": _data(found)}
+    data = {"source": place, "store": target[1], **numbers, "check": {"sound": found.sound, **as_data(found)}}
     lines = [
         f"The state at {place} is unchanged. The repaired copy is at {target[1]}.",
         f"  {format_counts(data)}",
@@ -84,10 +83,6 @@ def _check(url: str, secret: Secret | None) -> Findings:
         except StoreError as error:
             found.add("unwritable", str(error))
     return found
-
-
-def _data(found: Findings) -> dict[str, Any]:
-    return {"sound": found.sound, **as_data(found)}
 
 
 def _lines(found: Findings, place: str) -> Iterator[str]:

@@ -59,10 +59,11 @@ def _describe(page: dict[str, Any]) -> str:
     members, size = page["group"], page["group_size"]
     newest = f", the newest {len(members)} of them" if size > len(members) else ""
     group = "\n".join([f"{size:,} pages{newest}:", *map(_member_line, members)])
+    is_copy = page["verdict"] in (Outcome.DUPLICATE, Outcome.BETTER)
     data = {
         **page,
-        "delivered": page["delivered"] and page["verdict"] in (Outcome.DUPLICATE, Outcome.BETTER),
-        "evidence": "" if page["evidence"] else 'not kept (NEARDUP_KEEP was "nothing")',
+        "delivered": page["delivered"] and is_copy,
+        "evidence": 'not kept (NEARDUP_KEEP was "nothing")' if is_copy and not page["evidence"] else "",
         "sealed": "" if page["sealed"] else "no: if its feed is never stored, the next crawl rolls the page back",
         "group": group if size > 1 else "",
     }

@@ -162,7 +162,7 @@ def open_or_make_state(
 @contextmanager
 def open_state(url: str | None, config: Config) -> Iterator[PageStore]:
     """Open an existing state for writing; see ``find_state``."""
-    with open_or_make_state(find_state(url, config), None, config.secret, _named_by(url)) as store:
+    with open_or_make_state(find_state(url, config), None, config.secret, STORE if url else SETTING) as store:
         check_tools(store, say=warn)
         yield store
 
@@ -173,7 +173,7 @@ def snapshot_state(url: str | None, config: Config, recipe: Mapping[str, Any] | 
 
     A line on standard error names the time, if a crawl is using the state or was killed.
     """
-    store = open_snapshot(find_state(url, config), recipe, _named_by(url), config.secret)
+    store = open_snapshot(find_state(url, config), recipe, STORE if url else SETTING, config.secret)
     try:
         report_rollback(store)
         check_tools(store, say=warn)
@@ -219,10 +219,6 @@ def _describe_snapshot(store: PageStore) -> str:
         future = f"Crawl {crawls or 'unknown'} was killed or its feed was not stored: the next crawl rolls them back."
     pages = f" Unsealed pages: {unsealed.pages:,}. {future}" if unsealed.pages else ""
     return f"As of {utc_time(store.as_of)}, {user} is using it.{pages}" if store.is_held or pages else ""
-
-
-def _named_by(url: str | None) -> str:
-    return STORE if url else SETTING
 
 
 # Pages.

@@ -101,7 +101,7 @@ def _note_lines(texts: dict[str, list[Part] | None]) -> Iterator[str]:
     """Yield what the marks mean, and which texts are not kept."""
     without_text = [name for name, text in texts.items() if text is None]
     if len(without_text) == 2:
-        yield "The state has the text of neither page, so there is nothing more to show."
+        yield "The state has the text of neither page. Crawl with NEARDUP_KEEP = 'texts', or name files with the pages."
         return
     for name in without_text:
         yield f"The state has no text of {name}. It recognises only some of its longest sentences."

@@ -76,7 +76,10 @@ def keep_command(arguments: argparse.Namespace, config: Config) -> int:
         if verdicts:
             write_manual_verdicts(store, *verdicts)
     kept = [{"url": one.url, "original": one.other or None} for one in verdicts]
-    present(arguments, {"kept": kept, "missing": missing}, "".join(_kept_lines(verdicts)))
+    comes = "it comes" if len(verdicts) == 1 else "they come"
+    shown = "".join(map(_format_verdict, verdicts[:_SHOWN])) + format_rest(len(verdicts) - _SHOWN)
+    text = f"{format_count(len(verdicts), 'page')} will pass when {comes} again.\n{shown}"
+    present(arguments, {"kept": kept, "missing": missing}, text)
     return 1 if missing else 0
 
 
@@ -89,13 +92,6 @@ def _read_urls(file: str) -> Iterator[str]:
         if not isinstance(url, str) or not url.strip():
             raise NearDupError(f"{record.place} has no url, but each record needs one. Nothing is changed.")
         yield url.strip()
-
-
-def _kept_lines(verdicts: list[ManualVerdict]) -> Iterator[str]:
-    comes = "it comes" if len(verdicts) == 1 else "they come"
-    yield f"{format_count(len(verdicts), 'page')} will pass when {comes} again.\n"
-    yield from map(_format_verdict, verdicts[:_SHOWN])
-    yield format_rest(len(verdicts) - _SHOWN)
 
 
 def _format_verdict(one: ManualVerdict) -> str:

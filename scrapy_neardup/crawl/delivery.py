@@ -11,6 +11,8 @@ import os
 from array import array
 from bisect import bisect_left, insort
 from collections.abc import Sequence, Set
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -34,6 +36,7 @@ from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.visits import Awaited, JudgedPage, Visit, end_ticket
 from scrapy_neardup.errors import StoreError
+from scrapy_neardup.files.compression import FAILURES, open_packed
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.base import without_password
 from scrapy_neardup.untrusted import line_logger
@@ -45,8 +48,8 @@ logger = line_logger(__name__)
 
 #: Errors of files that cannot be synced: pipes, standard output, some network file systems.
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
-#: Formats with an item on each line. In CSV a broken quoted field would swallow the next line.
-_LINES = ("jsonlines", "jsonl", "jl")
+#: Formats to which a later crawl may append.
+_LINES = ("jsonlines", "jsonl", "jl", "csv")
 #: A feed with one of these in its name is never overwritten.
 _TIMES = ("%(time)s", "%(batch_time)s")
 _OVERWRITES = (
@@ -54,6 +57,14 @@ _OVERWRITES = (
     "again. Give each crawl its own feed with %%(time)s. If each feed is to hold everything, set NEARDUP_STORE = "
     "'memory:'. If something else collects the feed, or another placeholder names it anew for each crawl, set "
     "NEARDUP_OVERWRITTEN = 'known'."
+)
+_HALF_LINE = (
+    "The feed %s ended within a line, as after a full disk. A line end is added, so the items of this crawl are "
+    "complete. Remove the half item before them."
+)
+_BREAKS_OFF = (
+    "The feed %s breaks off, as after a kill or a full disk, and no program could read what follows. It is renamed to "
+    "%s, which has all items before the break. This crawl begins a new file."
 )
 
 
@@ -160,21 +171,17 @@ class Delivery:
             return
         if page.is_failed or not page.is_scraped:
             page.is_rolled_back = True
+            self._notes.count(stats.ROLLED_BACK)
             if page.is_committed:
                 self._waiting.remove(id)
-                self._roll_back(id)
+                self._detector.roll_back(id)
             else:
-                self._notes.count(stats.ROLLED_BACK)
                 self._detector.release(reservation)
         elif not page.is_committed:
             page.is_committed = True
             self._detector.commit(reservation, sealed=not page.awaited)
             if page.awaited:
                 self._wait(id, page.awaited)
-
-    def _roll_back(self, id: int) -> None:
-        self._notes.count(stats.ROLLED_BACK)
-        self._detector.roll_back(id)
 
     # Feeds
 
@@ -232,7 +239,7 @@ class Delivery:
         open_file, store_file = storage.open, storage.store
 
         def open_and_mend(spider: Spider) -> Any:
-            _end_torn_line(slot)
+            _mend(slot, after_kill=bool(self._notes.stats.get_value(stats.TAKEN_BACK)))
             return open_file(spider)
 
         async def store_and_seal(file: Any) -> Any:
@@ -261,9 +268,9 @@ class Delivery:
         if comes_twice and visit.served is not None:
             self._notes.warn_once(
                 "shared pages",
-                "Items of %s share a page that does not count: the callback, a pipeline or a feed failed, so an item "
-                "may be lost. The next crawl delivers all of them again, also those that the feeds have. Mend the "
-                "error that the log shows; if the callback raised CloseSpider, there is none.",
+                "The next crawl delivers the items of %s again, also those that a feed has, because one of them may be "
+                "lost. A pipeline or a feed failed, or the callback raised an error or CloseSpider. Mend the error "
+                "that the log shows, or raise CloseSpider before the first item of a response.",
                 visit.served.url,
             )
         self._end_awaited(visit)
@@ -288,7 +295,8 @@ class Delivery:
                 self._detector.seal(ids)
             else:
                 for id in ids:
-                    self._roll_back(id)
+                    self._notes.count(stats.ROLLED_BACK)
+                    self._detector.roll_back(id)
         except StoreError as error:
             self._notes.report(error)
 
@@ -385,29 +393,31 @@ def _sync(file: Any) -> None:
             raise
 
 
-def _end_torn_line(slot: FeedSlot) -> None:
-    """End a half line in a file to append to, because the next item would continue it. Its page comes again anyway.
+def _mend(slot: FeedSlot, *, after_kill: bool) -> None:
+    """Have readers find what this crawl appends to a file that breaks off. The pages of its last items come again.
 
-    Full disks and power cuts leave half lines. A killed process does not: its buffer is written with whole items.
+    Full disks and power cuts leave half lines. A kill does not: a buffer is written with whole items. But it leaves
+    half of a compressed file. Looking for that takes as long as reading the file.
     """
-    storage = slot.storage
+    storage, is_packed = slot.storage, "postprocessing" in slot.feed_options
     if (
         not isinstance(storage, FileFeedStorage)
         or storage.write_mode != "ab"
         or slot.format not in _LINES
-        or "postprocessing" in slot.feed_options
+        or (is_packed and not after_kill)
         or not Path(storage.path).is_file()
     ):
         return
-    with Path(storage.path).open("r+b") as file:
-        if not file.seek(0, os.SEEK_END):
-            return
-        file.seek(-1, os.SEEK_END)
-        if file.read(1) == b"\n":
-            return
+    path, is_whole = Path(storage.path), False
+    with suppress(*FAILURES), open_packed(path) if is_packed else path.open("rb") as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
+        is_whole = file.read() in (b"", b"\n", b"\r")
+    if is_whole:
+        return
+    if is_packed or slot.format == "csv":  # a quoted field of CSV would swallow the next lines
+        aside = next(one for number in count(1) if not (one := Path(f"{path}.broken-{number}")).exists())
+        logger.warning(_BREAKS_OFF, path, path.rename(aside))
+        return
+    with path.open("ab") as file:
         file.write(b"\n")
-    logger.warning(
-        "The feed %s ended within a line, as after a full disk. A line end is added, so the items of this crawl are "
-        "complete. Remove the half item before them.",
-        storage.path,
-    )
+    logger.warning(_HALF_LINE, path)

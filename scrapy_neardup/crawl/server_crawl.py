@@ -84,7 +84,10 @@ class ServerCrawl:
     async def _keep_up(self) -> None:
         loop = asyncio.get_running_loop()
         tidied = loop.time()
-        while not await self._has_stopped(_PAUSE):
+        while True:
+            with suppress(asyncio.TimeoutError):  # nobody cancels this task: an answer may be under way
+                await asyncio.wait_for(self._stop.wait(), _PAUSE)
+                return
             with suppress(StoreError):  # who judges a page meets it too
                 await self.crawl.catch_up()
             seconds = loop.time() - tidied
@@ -92,12 +95,6 @@ class ServerCrawl:
                 tidied = loop.time()
                 with suppress(StoreError):
                     await self._tidy()
-
-    async def _has_stopped(self, seconds: float) -> bool:
-        """Wait for the end of the crawl. Nobody cancels the upkeep: an answer may be under way."""
-        with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._stop.wait(), seconds)
-        return self._stop.is_set()
 
     async def _tidy(self) -> None:
         rolled_back, expired, pages, size = await asyncio.to_thread(self._tidy_blocking)

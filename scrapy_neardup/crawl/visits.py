@@ -57,9 +57,8 @@ class Visit(Awaited):
     ``opted_out``: by the request. ``pages``: those that items share, by URL; ``locks``: one for each, while it is
     judged. ``urls``: of items; all are known before the first item without one is judged, unless there are very many.
     ``unnamed``: items so far with content and without URL. ``is_complete``: the callback yields no more items.
-    ``was_cut``: the callback raised an error, so more items might have come. ``is_failed``: it failed, or an earlier
-    pipeline lost an item. CloseSpider after the first item is no failure: the article is there. ``on_done`` is called
-    when all items have ended.
+    ``was_cut``: the callback raised an error, so more items might have come. ``is_failed``: one of them may be lost, or
+    an earlier pipeline lost an item. ``on_done`` is called when all items have ended.
     """
 
     served: PageResponse | None = None
@@ -209,6 +208,8 @@ class NearDupSpiderMiddleware:
     def __init__(self, crawler: Crawler | None = None, fields: Mapping[str, str] = DEFAULT_FIELDS) -> None:
         """``fields``: NEARDUP_FIELDS."""
         self.tickets = Tickets()
+        #: The most items of a response so far. If it is one, CloseSpider after an article loses no comment of it.
+        self._most_items = 0
         self._crawler = crawler
         self._fields = ItemFields(fields)
 
@@ -256,7 +257,9 @@ class NearDupSpiderMiddleware:
                         yield item
         except Exception as error:
             failure, visit.was_cut = error, True
-            visit.is_failed = not isinstance(error, CloseSpider) or visit.announced > 1
+            visit.is_failed = not isinstance(error, CloseSpider) or not visit.announced == self._most_items == 1
+        else:
+            self._most_items = max(self._most_items, visit.announced)
         visit.complete()
         for item in held:
             yield item

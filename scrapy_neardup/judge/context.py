@@ -172,8 +172,10 @@ class Context:
     @cached_property
     def search_result(self) -> SearchResult:
         """The page's overused keys, and the most similar earlier page."""
-        page, also_copies = self.page, self.policy.also_copies
-        return search(self.method, self.store, page.url, self.fingerprint, page.canonical, self.delivered, also_copies)
+        page, fingerprint = self.page, self.fingerprint
+        in_flight = (one.record for one in self.in_flight.sharing(fingerprint))
+        known = page.url, fingerprint, page.canonical, self.delivered, self.policy.also_copies
+        return search(self.method, self.store, *known, in_flight)
 
     @cached_property
     def filed(self) -> Fingerprint:

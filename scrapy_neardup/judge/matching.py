@@ -108,12 +108,14 @@ def search(
     canonical: str = "",
     delivered: Record | None = None,
     also_copies: Set[Kind] = frozenset(),
+    in_flight: Iterable[Record] = (),
 ) -> SearchResult:
     """Find the most similar earlier page: first a page that it copies, then a page that is similar in another way.
 
     ``canonical`` proposes one more candidate. ``delivered`` is the delivered earlier version of the page: of the pages
     that it copies, those that were there before that version come first. Pages of the same URL are never compared.
-    ``also_copies``: kinds that count as copies though the method does not call them so.
+    ``also_copies``: kinds that count as copies though the method does not call them so. ``in_flight``: pages that share
+    keys; they may show a form.
     """
     overused_keys, ids = candidates(method, store, fingerprint.keys)
     if not ids and not canonical:
@@ -137,10 +139,12 @@ def search(
     pages = [one for one in _comparable(store, url, ids, canonical) if method.may_be_alike(fingerprint, one.sketch)]
     compared = [method.compare(fingerprint, one.sketch, overused_keys) for one in pages]
     in_form = any(one.in_form for one in compared)
-    if in_form and any(one.duplicate for one in compared):
+    if any(one.duplicate for one in compared):
         # A lookalike under another title shows that common text may be a template.
-        fingerprint = replace(fingerprint, in_form=True)
-        compared = [method.compare(fingerprint, one.sketch, overused_keys) for one in pages]
+        in_form = in_form or any(method.compare(fingerprint, one.sketch, overused_keys).in_form for one in in_flight)
+        if in_form:
+            fingerprint = replace(fingerprint, in_form=True)
+            compared = [method.compare(fingerprint, one.sketch, overused_keys) for one in pages]
     nearest: SimilarPage | None = None
     near_miss: SimilarPage | None = None
     best: tuple[bool | float, ...] = ()

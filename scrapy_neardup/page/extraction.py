@@ -31,7 +31,7 @@ _HEADINGS, _HEADING = 20, 500
 _BINARY = (b"%PDF", b"PK\x03\x04", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x1f\x8b", b"\x7fELF", b"Rar!", b"RIFF")
 
 #: The version of our reader. It changes when the text of unchanged HTML does.
-VERSION = 7
+VERSION = 8
 #: Takes HTML and URL, returns the main text or None.
 Extractor = Callable[[str, str], "str | None"]
 
@@ -105,29 +105,22 @@ def extract(html: str, url: str, *, max_html: int, extractor: Extractor | None =
     ``max_html``: the most characters of a page that is parsed. ``extractor``: a function of the user; its text is
     judged unchanged. A page without text is no error.
     """
-    if extractor is None:
-        return analyse(html, url, max_html=max_html).page
-    _check_size(html, max_html)
-    text = _run_extractor(extractor, html, url)
-    return replace(parse_head(html, url), html=hash_html(html), text=text, reader=EXTRACTOR)
+    return analyse(html, url, max_html=max_html, extractor=extractor).page
 
 
 def analyse(html: str, url: str, *, max_html: int, extractor: Extractor | None = None) -> Reading:
     """Read a page, and return its visible lines and their roles too. See ``extract``."""
+    if is_too_large(html, max_html):
+        raise ExtractionError("too_large", f"the page has {len(html)} characters and {html.count('<')} tags")
     if extractor is not None:
-        return read_text(extract(html, url, max_html=max_html, extractor=extractor))
-    _check_size(html, max_html)
+        text = _run_extractor(extractor, html, url)
+        return read_text(replace(parse_head(html, url), html=hash_html(html), text=text, reader=EXTRACTOR))
     root, head = parse_page(html), Page(url)
     if root is not None:
         head = read_head(root, url)
         simplify(root)
     blocks, sections = find_sections(root)
     return read_blocks(replace(head, html=hash_html(html)), blocks, main_text(root, blocks, sections), sections)
-
-
-def _check_size(html: str, max_html: int) -> None:
-    if is_too_large(html, max_html):
-        raise ExtractionError("too_large", f"the page has {len(html)} characters and {html.count('<')} tags")
 
 
 def hash_html(html: str) -> int:

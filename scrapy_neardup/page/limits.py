@@ -26,7 +26,7 @@ _MAX_EXPANSION = max(_EXPANSIONS.values())
 def limit_page(page: Page, max_text: int) -> Page:
     """Shorten the metadata of a page, and remove its text if that is too long."""
     if is_too_long(page.text, max_text):
-        page = replace(page, text="", main="", headline="", quotes=(), unread="too_large")
+        page = replace(page, text="", main="", headline="", links="", quotes=(), unread="too_large")
     title, keywords = _cut(page.title, _MAX_TITLE), page.keywords and _cut_words(page.keywords)
     description, headline = _cut(page.description, _MAX_DESCRIPTION), page.headline
     if headline:

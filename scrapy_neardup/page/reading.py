@@ -28,6 +28,7 @@ from lxml import etree
 
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.blocks import INLINE, LINKED, Block, Section, find_sections, is_hidden
+from scrapy_neardup.text.characters import MARKS
 from scrapy_neardup.text.normalize import letters
 from scrapy_neardup.text.quotes import find_quotes
 
@@ -64,12 +65,6 @@ _INLINE = (
 _REMOVED = "REMOVED"
 #: Elements that are removed if they have no text. Others end lines or fill the cells of a row.
 _OFTEN_EMPTY = ("a", "aside", "article", "div", "figure", "form", "label", "li", "p", "section", "span", "ul")
-#: Elements of a plain article, and attributes that say what a part is.
-_PLAIN = frozenset((
-    "p", "div", "section", "h1", "h2", "h3", "h4", "h5", "h6", "a", "br", "hr", "blockquote", "q", "cite", "span",
-    "pre", "code", "center",
-))  # fmt: skip
-_NAMING = frozenset(("class", "id", "role", "aria-hidden"))
 #: Elements that may stand beside an article, and words in their classes and ids that say so.
 _BOXES = ("div", "dl", "li", "ol", "p", "section", "table", "ul")
 _SIDE_NAMES = re.compile(
@@ -101,6 +96,10 @@ _LEAST_INTRO = 40
 _SAME_SHARE = 0.9
 #: Links beside the prose in one element are a part of the article if they have this share of its letters.
 _LIST_SHARE = 0.5
+#: Smaller shares are no evidence either: the links that a page shows beside a long article differ from site to site.
+_LINKS_SHARE = 0.15
+#: Most characters of links that are evidence.
+_MOST_LINKED = 10_000
 #: So many lines of links may lead to the previous and the next page.
 _FEW_LINES = 2
 #: Elements that hold one article.
@@ -184,14 +183,13 @@ def read_blocks(head: Page, blocks: list[Block], main_text: str, sections: Seque
     """
     roles, hidden = _match_lines(blocks, main_text)
     more = sum(len(letters(text)) for text in hidden)
-    for number in _find_list(blocks, roles, sections, more):
-        roles[number] = LineRole.ARTICLE
+    links = _find_links(blocks, roles, sections, more)
     judged = [number for number, role in enumerate(roles) if role in _IN_TEXT]
     main = [blocks[number] for number in judged if roles[number] is LineRole.ARTICLE]
     count = sum(len(blocks[number].letters) for number in judged) + more
     main_count = sum(len(block.letters) for block in main) + more
-    links = sum(len(block.letters) for block in main if block.is_link)
-    is_credible = main_count >= _LEAST_MAIN and main_count >= _CREDIBLE * count and links <= _MENU * main_count
+    linked = sum(len(block.letters) for block in main if block.is_link)
+    is_credible = main_count >= _LEAST_MAIN and main_count >= _CREDIBLE * count and linked <= _MENU * main_count
     quotes = sorted(find_quotes([blocks[n].text for n in judged], [blocks[n].quote for n in judged]))
     for number in quotes:
         roles[judged[number]] = LineRole.QUOTE
@@ -203,6 +201,7 @@ def read_blocks(head: Page, blocks: list[Block], main_text: str, sections: Seque
         text="\n".join((*(blocks[number].text for number in judged), *hidden)),
         main="\n".join((*own, *hidden)) if is_credible else "",
         headline="\n".join(block.text for block in blocks if block.headline),
+        links="\n".join(blocks[number].text for number in links)[:_MOST_LINKED],
         reader="article" if is_credible else "prose" if count else "none",
         quotes=tuple(quotes),
     )
@@ -236,24 +235,24 @@ def _match_lines(blocks: list[Block], main_text: str) -> tuple[list[LineRole], l
     return [role(block) for block in blocks], [" ".join(text.split()) for text, line in hidden if not is_visible(line)]
 
 
-def _find_list(blocks: list[Block], roles: list[LineRole], sections: Sequence[Section], hidden: int) -> list[int]:
-    """Return the links of an article that is a list of links: a bibliography, a playlist, a table of contents.
+def _find_links(blocks: list[Block], roles: list[LineRole], sections: Sequence[Section], hidden: int) -> list[int]:
+    """Return the lines of ``Page.links``. In an article that is a list of links, all links get the role ARTICLE.
 
-    trafilatura takes such a list for a menu. Its introduction alone would make two lists copies. The element of the
-    article is the smallest one with the longest line and links, without other prose. A menu may stand in it above the
-    headline, and an ``aside`` leads to other articles. Links around an element that has only prose may do so too if
-    they are few or follow a line, such as "Related", unless they are longer than the texts. ``hidden``: letters of the
-    main text that are not visible.
+    trafilatura takes a bibliography, a playlist or a table of contents for a menu. Its introduction alone would make
+    two lists copies. The element of the article is the smallest one with the longest line and links, without other
+    prose. A menu may stand in it above the headline, and an ``aside`` leads to other articles. So do links after a
+    label, such as "Related". Few links, or labelled ones around the element with the prose, make a list only if they
+    are longer than the texts. ``hidden``: letters of the main text that are not visible.
     """
     own, linked = [], []  # letters of each line
     for block, role in zip(blocks, roles, strict=True):
         size = len(block.letters)
         own.append(size * (role in _IN_TEXT and not block.is_link))
-        linked.append(size * (role is LineRole.LINKS))
+        linked.append(size * (block.is_link and role is not LineRole.FRAME))
     main = [size * (role is LineRole.ARTICLE) for size, role in zip(own, roles, strict=True)]
     if not any(main):
         main = own
-    if sum(own) < _LEAST_INTRO or sum(linked) <= _LIST_SHARE * sum(main):  # most pages
+    if sum(own) < _LEAST_INTRO or sum(linked) <= _LINKS_SHARE * sum(main):  # most pages
         return []
     longest = main.index(max(main))
     around = [one for one in sections if one.start <= longest < one.end]
@@ -268,10 +267,16 @@ def _find_list(blocks: list[Block], roles: list[LineRole], sections: Sequence[Se
         return []
     first = end if article.tag == "body" else start
     start = next((n for n in range(start, end) if blocks[n].headline), first)
-    is_unlabelled = not any(own[inner.end : end]) and sum(map(bool, linked[start:end])) > _FEW_LINES
-    least = _LIST_SHARE if article is inner or is_unlabelled else 1
-    is_list = sum(linked[start:end]) > least * max(sum(main) + hidden, sum(own[start:end]))
-    return [n for n in range(start, end) if linked[n]] if is_list else []
+    text, links, is_labelled = max(sum(main) + hidden, sum(own[start:end])), list[int](), False
+    for n in range(start, end):
+        if linked[n] and not is_labelled:
+            links.append(n)
+        elif own[n] and not blocks[n].letters.isdigit():
+            is_labelled = own[n] < _PHRASE and not blocks[n].headline and blocks[n].text[-1] not in f".{MARKS}"
+    is_list = len(links) > _FEW_LINES and sum(linked[n] for n in links) > _LINKS_SHARE * text
+    if sum(linked[start:end]) > (_LIST_SHARE if article is inner or is_list else 1) * text:
+        roles[start:end] = [LineRole.ARTICLE if linked[n] else roles[n] for n in range(start, end)]
+    return links if is_list else []
 
 
 def _search_in(text: str, *, otherwise: bool) -> Callable[[str], bool]:
@@ -370,23 +375,15 @@ def _remove_siblings(element: lxml.html.HtmlElement) -> None:
         element = parent
 
 
-def _is_plain(article: lxml.html.HtmlElement) -> bool:
-    """Whether an article has only visible paragraphs and headings, and no class or id that says what a part is."""
-    return all(
-        element.tag in _PLAIN and _NAMING.isdisjoint(names := element.keys()) and not is_hidden(element, names)
-        for element in article.iterdescendants()
-    )
-
-
 def _read_article(article: lxml.html.HtmlElement, links: float) -> list[str]:
     """Return the lines of an article that needs no trafilatura, or none.
 
     These are all lines but short links, small parts that have a name for it, and a headline above, which stands outside
     on other sites. trafilatura reads an article with large named parts, and a hidden paragraph that a script may show.
-    A plain article may have any number of links.
+    An article without names may have any number of links.
     ``links``: letters of links per letter of prose.
     """
-    if links > _FEW_LINKS and not _is_plain(article):
+    if links > _FEW_LINKS and article.xpath("boolean(.//@class | .//@id)"):
         return []
     beside = list(article.iterdescendants(*_SIDE_TAGS))
     for element in article.iterdescendants(*_BOXES):

@@ -38,8 +38,9 @@ class PageResponse:
             # An errback's item has its own URL, but all of them share the server's error page.
             raise ExtractionError("http_error", f"the response has status {self.status}")
         kind = (self.content_type or "text/html").split(";")[0].strip().lower()
-        if not (kind.startswith("text/") or kind.endswith(("html", "xml")) or kind == "application/octet-stream"):
-            raise ExtractionError("not_html", f"the response is {kind}, not HTML")
+        is_html = kind.startswith("text/") or kind.endswith(("html", "xml")) or kind == "application/octet-stream"
+        if not (is_html and self.is_text):
+            raise ExtractionError("not_html", f"the response is {kind if self.content_type else 'binary'}, not HTML")
         return PageContent(url, self.body, self.content_type, is_of_url=self.is_of(url))
 
     def is_of(self, url: str) -> bool:
@@ -198,6 +199,7 @@ class PageSource:
                 site=site_of(url),
                 main=page.main,
                 headline=page.headline,
+                links=page.links,
                 reader=page.reader,
                 unread=page.unread,
                 quotes=page.quotes,

@@ -151,7 +151,7 @@ def is_same_source(sketch: bytes, source: bytes) -> bool:
 _LONGEST_TITLE = 200
 _LONGEST_SENTENCE = 300
 #: Parts of a page that its fingerprint needs besides the text.
-_ABOUT = ("title", "keywords", "description", "site", "main", "headline", "reader", "quotes")
+_ABOUT = ("title", "keywords", "description", "site", "main", "headline", "links", "reader", "quotes")
 #: The fields of a row in their order; those at the end that say nothing are left out. Most pages have only two.
 _FIELDS = (
     *("letters", "title", "kind", "like", "similarity", "containment", "shared", "text", "about"),

@@ -13,6 +13,7 @@ import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +21,24 @@ from itemadapter import ItemAdapter
 from scrapy import signals
 from scrapy.cmdline import execute
 from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.settings import default_settings as defaults
+from scrapy.utils.misc import load_object
 
+from scrapy_neardup.judge.recipes import state_recipe
+from scrapy_neardup.methods import make_method
 from scrapy_neardup.state import recipe
-from scrapy_neardup.text.tokens import words
 from tests.crawl import project
 
 QUIET = {"TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False, "ROBOTSTXT_OBEY": False, "LOG_LEVEL": "DEBUG"}
 
 
-#: Whoever forks a crawl has loaded them. What is loaded here leaves the choice of a reactor to the crawl.
-for name in ("scrapy.core.engine", "scrapy.core.downloader.handlers.http11", "scrapy_neardup.crawl.session"):
+# Whoever forks a crawl has loaded what each crawl needs. This leaves the choice of a reactor to the crawl.
+BASES = (defaults.EXTENSIONS_BASE, defaults.DOWNLOADER_MIDDLEWARES_BASE, defaults.SPIDER_MIDDLEWARES_BASE)
+for path in (*chain.from_iterable(BASES), *defaults.DOWNLOAD_HANDLERS_BASE.values()):
+    load_object(path)
+for name in ("scrapy.core.engine", "scrapy.squeues", "scrapy_neardup.crawl.pipeline", "scrapy_neardup.crawl.session"):
     import_module(name)
-words("词典")  # loads the dictionary
+state_recipe(make_method("cascade", {}), None)  # which needs the dictionary, tables of characters and trafilatura
 
 
 def main(path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.crawl.conftest import Crawl, Site
 from tests.crawl.pages import html
 
@@ -14,27 +12,19 @@ TAGS = html("kelp-en").replace("</article>", "<p>" * 100_001)
 #: May take long, and does not.
 LARGE = html("metro-zh").replace("</article>", f"<p>{'<br>' * 9_000}</article>")
 ORDINARY = ["goats-en", "snow-zh", "tram-en", "honey-zh"]
-LIMIT = {"NEARDUP_MAX_SECONDS": 2}
-
-
-@pytest.fixture
-def village(site: Site) -> Site:
-    site.content |= {"/wide": WIDE, "/long": LONG, "/tags": TAGS, "/large": LARGE}
-    site.content |= {f"/{slug}": html(slug) for slug in ORDINARY}
-    return site
-
-
 PATHS = ["/wide", "/goats-en", "/snow-zh", "/long", "/tags", "/large", "/tram-en", "/honey-zh"]
 
 
-def test_all_items_pass_and_ordinary_pages_are_judged(village: Site, crawl: Crawl) -> None:
-    result = crawl(PATHS, CONCURRENT_REQUESTS=8, NEARDUP_STORE="memory:", **LIMIT)
+def test_all_items_pass_and_ordinary_pages_are_judged(site: Site, crawl: Crawl) -> None:
+    site.content |= {"/wide": WIDE, "/long": LONG, "/tags": TAGS, "/large": LARGE}
+    site.content |= {f"/{slug}": html(slug) for slug in ORDINARY}
+    result = crawl(PATHS, CONCURRENT_REQUESTS=8, NEARDUP_STORE="memory:", NEARDUP_MAX_SECONDS=2)
     assert sorted(result.paths) == sorted(PATHS)
     before = result.paths[: result.paths.index("/wide")]  # all of them, where the machine has nothing else to do
     assert set(before) & {f"/{slug}" for slug in ORDINARY}, "they wait for the page that takes 2 s"
     assert [result.count(stat) for stat in ("unique", "unjudged/too_slow", "unjudged/too_large")] == [5, 1, 2]
     assert result.count("apart") == 2, "the others are known for what they are, or read at once"
-    assert result.log.count(f"unjudged (too_slow): {village.base}/wide passes. Reading the page took longer") == 1
+    assert result.log.count(f"unjudged (too_slow): {site.base}/wide passes. Reading the page took longer") == 1
     for path in ("/long", "/tags"):
-        assert result.log.count(f"unjudged (too_large): {village.base}{path} passes") == 1
+        assert result.log.count(f"unjudged (too_large): {site.base}{path} passes") == 1
     assert "Traceback" not in result.log

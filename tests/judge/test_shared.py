@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import pytest
 import redis
@@ -28,11 +29,11 @@ from scrapy_neardup.server.engine import Redis
 from scrapy_neardup.server.layout import PENDING, STREAM
 from scrapy_neardup.server.program import Program
 from scrapy_neardup.server.store import RedisStore
-from scrapy_neardup.server.transaction import RemoteTransaction
+from scrapy_neardup.server.transaction import OvertakenError, RemoteTransaction
 from scrapy_neardup.state.opening import memory_state, open_at
 from scrapy_neardup.state.record import Keep
 from scrapy_neardup.state.urls import parse_url
-from tests.build import pairs, story
+from tests.build import pairs, put, story
 from tests.server.redis_cluster import Cluster
 from tests.server.redis_server import Server, client_of, end_leases, running
 from tests.server.test_redis_async import count_sent
@@ -277,6 +278,20 @@ async def test_an_outcome_follows_the_commit_that_was_started_before(
         assert ours.errors == []
         assert [record.url for record in ours.store.records()] == [page("kept").url]
         assert list(ours.store.journal.unsealed(ours.crawl.detector.generation)) == []
+
+
+async def test_a_write_that_others_always_come_before_is_an_error(
+    opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opening() as one:
+        first = await one.reserve(page("first"))
+        with monkeypatch.context() as patched:
+            patched.setattr(one.store.kv, "raise_for", Mock(side_effect=OvertakenError))
+            one.crawl.commit(first, sealed=True)
+            await one.crawl.finish()
+            with pytest.raises(StoreError, match="others wrote first"):
+                one.store.kv.run(partial(put, one.store))
+        assert ["others wrote first" in str(error) for error in one.errors] == [True]
 
 
 async def test_a_crawl_that_was_rolled_back_judges_no_pages(opening: Opening) -> None:

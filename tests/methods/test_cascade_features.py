@@ -10,7 +10,7 @@ import pytest
 from scrapy_neardup.methods.cascade.features import Features, compare
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.rules import score as weighted
-from scrapy_neardup.methods.cascade.sketch import Numbers, Sketch
+from scrapy_neardup.methods.cascade.sketch import Sketch
 from scrapy_neardup.model import Fingerprint, Kind
 from scrapy_neardup.text.normalize import normalize
 from scrapy_neardup.text.tokens import words
@@ -37,7 +37,6 @@ WEIGHTS = {
     "gone": -2 * DEFAULTS.by_gone,
     "same_title": DEFAULTS.by_title,
     "reworded": DEFAULTS.by_reworded,
-    "numbers": -DEFAULTS.by_numbers,
 }
 
 # One feature at a time, by sketches that differ in one part
@@ -62,7 +61,7 @@ def test_a_feature_moves_the_score_as_its_weight_says() -> None:
         ("same_title", {"title": 7, "site": 7}, {"title": 8, "site": 7}, {"title": 7, "site": 7}, 1.0),
         ("same_title", {"title": 0}, {"title": 0}, {"title": 9}, 0.0),
         ("form", {"site": 7}, {"site": 9}, {"site": 7}, 1.0),
-        ("form", {"site": 7}, {"site": 9}, {"site": 0, "words": OTHERS}, 1.0),
+        ("form", {"site": 7}, {"site": 9}, {"site": 0}, 1.0),
         ("form", {"site": 0}, {"site": 0}, {"site": 9}, 0.0),
     ]
     for name, one, low, high, step in cases:
@@ -70,24 +69,6 @@ def test_a_feature_moves_the_score_as_its_weight_says() -> None:
         less, more = (replace(OTHER, **{"words": WORDS, **to}) for to in (low, high))
         assert getattr(features(new, more), name) - getattr(features(new, less), name) == pytest.approx(step)
         assert score(new, more) - score(new, less) == pytest.approx(step * WEIGHTS[name]), name
-
-
-def test_numbers_that_differ_weigh_less_in_a_longer_text() -> None:
-    for one, other, length, expected in [
-        ({11, 13}, {11, 13}, 150, 0.0),
-        ({11, 13}, {11, 13, 15, 17}, 150, 0.0),
-        ({11, 13}, {15, 17}, 150, 1.0),
-        ({11, 13}, {11, 17}, 200, 0.5),
-        ({11, 13}, {15, 17}, 200, 1.0),
-        ({11, 13}, {15, 17}, 400, 0.5),
-        ({11, 13}, set(), 150, 0.0),
-    ]:
-        new = replace(ONE, numbers=Numbers(frozenset(one)), shingles=length, whole=length)
-        for shorter in (length, length // 2):
-            old = replace(OTHER, numbers=Numbers(frozenset(other)), shingles=shorter, whole=shorter)
-            assert features(new, old).numbers == features(old, new).numbers == pytest.approx(expected)
-            same = replace(old, numbers=new.numbers)
-            assert score(new, old) - score(new, same) == pytest.approx(-DEFAULTS.by_numbers * expected)
 
 
 # The same by pages

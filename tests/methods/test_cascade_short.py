@@ -39,6 +39,8 @@ def test_the_same_short_text_under_quite_another_title_is_another_notice_of_a_si
         first = page(text, "Coal barge runs aground at the lock", site=other)
         assert not judged(page(text, "Eel traders open a second market hall", site=site), first).duplicate
         assert judged(page(text, "Coal barge aground at the lock", site=site), first).duplicate
+        seventh, eighth = (page(text, f"Coal barge aground for day {day}", site=site) for day in (7, 8))
+        assert not judged(eighth, seventh).duplicate
         elsewhere = page(text, "Eel traders open a second market hall", site="b.example")
         assert judged(elsewhere, first).duplicate is bool(other)
 

@@ -26,8 +26,8 @@ def test_the_bytes_are_written_down() -> None:
     lists = frozenset((5, 4)), Numbers(frozenset((8, 6))), frozenset((9, 0x10004)), frozenset((0x10004,)), (7, 3)
     whole = Sketch(1, 2, 0x304, 9, 5, 6, b"\xaa\xbb", *lists, frozenset((7, 3)))
     assert Sketch.unpack(text, 2) == whole
-    html = bytes.fromhex("02 01 00 00 00 0a 00 00 00 0c 00 00 00 0b 0c 00 00 00 0d dd ee")
-    lines, article = Lines(frozenset((10, 12)), {11: 12}), Article(13, b"\xdd\xee")
+    html = bytes.fromhex("02 02 00 00 00 0a 00 00 00 0c 00 00 00 0b 00 00 00 0e 0c 00 00 00 00 0d dd ee")
+    lines, article = Lines(frozenset((10, 12)), {11: 12}, frozenset((14,))), Article(13, b"\xdd\xee")
     assert Sketch.unpack(text + html, 2) == replace(whole, lines=lines, article=article)
     assert Sketch.unpack(text + bytes(2), 2) == replace(whole, lines=Lines(frozenset(), {}))
 
@@ -35,8 +35,8 @@ def test_the_bytes_are_written_down() -> None:
 def test_a_page_keeps_its_longest_sentences_title_words_numbers_and_the_order_of_both_ends() -> None:
     lines = [f"第{n}号渡船在河湾镇的码头上等了整整{n * 7}个小时{'啊' * (n % 7)}" for n in range(100, 200)]
     short, long = (sketch("。".join(some), " ".join(f"word{n}" for n in range(40))) for some in (lines[:14], lines))
-    assert (len(short.sentences), len(short.numbers.some), len(short.words)) == (3, 12, 16)
-    assert (long.numbers.is_long, len(long.numbers.some)) == (True, 12)
+    assert (len(short.sentences), len(short.numbers.some), len(short.words)) == (3, 24, 16)
+    assert (long.numbers.is_long, len(long.numbers.some)) == (True, 24)
     assert sketch("。".join(lines[:99])).numbers.all != long.numbers.all, "the sum of all, beside a sample"
     assert sketch(FERRY).numbers == Numbers(is_long=True)
     hashes = [OPEN.of(letters(normalize(line))) & 0xFFFF for line in lines]
@@ -96,3 +96,16 @@ def test_lines_and_headlines_are_sampled_in_any_order() -> None:
         assert (sorted(found.lines), sorted(found.headlines)) == (hashes[:MAX_LINES], hashes[:8])
         assert sampled(many(count)[::-1], many(count)[::-1]) == sampled(many(count) * 2, many(count)) == found
         assert found.reach == (2**32 - 1 if count < MAX_LINES else hashes[MAX_LINES - 1])
+
+
+def test_two_lists_of_links_are_others_if_less_than_half_is_in_both() -> None:
+    links = many(60)
+    for ours, theirs, differ in [
+        *((links[:4], links[at : at + 4], at > 2) for at in range(5)),
+        *((links, links[at : at + 60], False) for at in range(5)),
+        *((links, some, False) for some in (links[::-1], [])),
+        (links[:30], links[30:], True),
+    ]:
+        one, other = (Lines.unpack(Lines.encode(split(links, OPEN), [], some))[0] for some in (ours, theirs))
+        assert one.lines == sampled(links).lines
+        assert one.lists_others(other) is other.lists_others(one) is differ, (ours, theirs)

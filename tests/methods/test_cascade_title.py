@@ -136,8 +136,12 @@ def test_pages_of_one_site_whose_titles_alone_name_other_things_are_no_copies() 
     again = replace(brief, title="同一通告的补充说明", text=f"{brief.text}\n请转告。")
     assert judged(again, brief).duplicate, "a short text goes on where its title ends"
     nearly = replace(notice("渡口排班"), title="同一通告的补充说明", text=other.text.replace("入侵", "攻陷"))
-    assert judged(nearly, other).duplicate
-    assert not judged(nearly, other, catalogue=0.0).duplicate
+    method, equal = Cascade(), replace(other, title=nearly.title)
+    for alike in nearly, equal:
+        assert judged(alike, other).duplicate
+        assert not judged(alike, other, catalogue=0.0).duplicate
+    fingerprint = replace(method.fingerprint(equal), in_form=True)
+    assert not method.compare(fingerprint, method.fingerprint(other).sketch, NONE).duplicate, "as a third page shows"
     named = replace(nearly, text=f"{other.text}\n请看补充。")
     assert judged(named, other).similarity > 0.94
     assert not judged(named, other).duplicate, "a title word is gone, so they are in one form"
@@ -163,6 +167,9 @@ def test_a_title_is_looked_up_once_for_all_candidates(monkeypatch: pytest.Monkey
 def test_every_part_of_an_item_title_counts_on_a_site() -> None:
     titles = "港口工具库 - 排班模块", "港口工具库 - 计费模块"
     one, other = (notice("港口", title) for title in titles)
+    assert values(explained(one, other))["same_title"] == 0.0
+    whole = replace(other, title="港口工具库")
+    assert values(explained(one, whole))["same_title"] == values(explained(whole, one))["same_title"] == 1.0
     one = replace(one, text=one.text.replace("今后我们还会", "接下来几个月里我们的小组都会"))
     assert not judged(one, other).duplicate
     assert "two things" in explained(one, other).decision

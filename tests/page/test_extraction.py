@@ -66,10 +66,7 @@ TITLES = [
     ("<title>", ""),
 ]
 KEYWORDS = [
-    ("渡口,开航", ("渡口", "开航")),
-    ("渡口，开航", ("渡口", "开航")),
-    ("渡口、开航", ("渡口", "开航")),
-    ("渡口；开航;船|河", ("渡口", "开航", "船", "河")),
+    ("渡口,开航，桥、岸；羊;船|河", ("渡口", "开航", "桥", "岸", "羊", "船", "河")),
     ("ferry, old boat ,, river ", ("ferry", "old boat", "river")),
     ("渡口 开航", ("渡口 开航",)),
     (",，、", ()),
@@ -86,15 +83,12 @@ DESCRIPTIONS = [
 ]
 LINKS = [
     ("rel=canonical href='http://other.example/1'", "http://other.example/1"),
-    ("rel=canonical href='https://other.example/1'", "https://other.example/1"),
     ("rel='Canonical' href=' /first '", "http://river.example/first"),
     ("rel=canonical href='first'", "http://river.example/news/7/first"),
     ("rel=canonical href='../first'", "http://river.example/news/first"),
     ("rel=canonical href='?page=1'", "http://river.example/news/7/ferry.html?page=1"),
     ("rel=canonical href='//other.example/1'", "http://other.example/1"),
     ("rel=canonical href='javascript:alert(1)'", ""),
-    ("rel=canonical href='data:text/html,x'", ""),
-    ("rel=canonical href='mailto:a@b.example'", ""),
     ("rel=canonical href='http://[half/'", ""),
     ("rel=canonical href=''", ""),
     ("rel=canonical", ""),

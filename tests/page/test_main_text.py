@@ -158,23 +158,31 @@ def page(frame: str, article: str, day: int) -> str:
     return f"<title>{title}</title>" + frame.format(f"<h1>{title}</h1>{article}", menu=menu, related=related)
 
 
-def is_copy(pages: list[str], site: str = "river") -> bool:
+def outcome(pages: list[str], url: str) -> Outcome:
     judge = Deduplicator()
     judge.check(url="http://river.example/a", html=pages[0])
-    return judge.check(url=f"http://{site}.example/b", html=pages[1]).outcome is Outcome.DUPLICATE
+    return judge.check(url=url, html=pages[1]).outcome
+
+
+def is_copy(pages: list[str], site: str = "river") -> bool:
+    return outcome(pages, f"http://{site}.example/b") is Outcome.DUPLICATE
 
 
 @pytest.mark.parametrize("frame", FRAMES)
 def test_two_lists_of_links_with_one_introduction_are_no_copies(frame: str) -> None:
     for line in LISTS:
         for order in ("{intro}{links}", "{links}{intro}", "<div>{intro}</div><div>{links}</div>"):
-            for intro, count, site in ((INTRO, 20, "sea"), (INTRO_ZH, 5, "river"), (INTRO, 4, "river")):
+            for intro, count, site in ((INTRO, 20, "sea"), (INTRO_ZH, 5, "river"), (INTRO * 3, 4, "sea")):
                 lists = [order.format(intro=intro, links=links_of(names(day, count), line)) for day in (1, 2)]
                 pages = [page(frame, one, day) for day, one in enumerate(lists, 1)]
                 assert not is_copy(pages, site), (line, order, count)
-    for article, count in ((INTRO + INTRO_ZH, 0), (STORY, 4), (STORY, 9), (STORY + "<aside>", 40)):
+    for article, count in ((INTRO + INTRO_ZH, 0), (STORY, 4), (STORY + "<p>Related", 9), (STORY + "<aside>", 40)):
         pages = [page(frame, article + links_of(names(day, count), "<p>{}</p>"), day) for day in (1, 2)]
         assert is_copy(pages), "related articles do not count"
+    lists = [INTRO * 3 + links_of(names(day, 4), "<p>{}</p>") for day in (1, 2)]
+    assert is_copy([page(frame, lists[0], day) for day in (1, 2)], "sea"), "the same list"
+    found = outcome([page(frame, one, 1) for one in lists], "http://river.example/a")
+    assert found is Outcome.UPDATED, "another list at the same address"
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,7 @@ def test_an_item_without_a_page_has_a_reason() -> None:
         (response(status=400), URL, "http_error"),
         (response(html="%PDF-1.7"), URL, "not_html"),
         (API, URL, "not_html"),
+        (response(is_text=False), URL, "not_html"),
         (response(html="x" * 400_001), URL, "too_large"),
         (None, URL, "no_content"),
     ]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from scrapy_neardup.methods.cascade.parameters import FIXED, CascadeParameters
 from scrapy_neardup.methods.cascade.reading import TitleWords
-from scrapy_neardup.methods.cascade.sketch import NUMBER, SHORT, Article, Sketch
+from scrapy_neardup.methods.cascade.sketch import NUMBER, Article, Sketch
 from scrapy_neardup.model import Fingerprint
 from scrapy_neardup.text.shingles import jaccard
 
@@ -94,8 +94,8 @@ MEANINGS: Mapping[str, str] = {
     "gone": "each page has a title word that the other page lacks (0.5: only one page has)",
     "same_title": "the titles are identical, or a headline is common to both",
     "reworded": "long texts with other wording and the same numbers, so no template",
-    "numbers": "share of numbers that differ (counts less in a long text)",
     "title": "Jaccard similarity of the title words",
+    "numbers": "share of the numbers of the page with fewer that the other lacks",
     "other_name": "1 if each title has a word that is nowhere in the other page (perhaps on one site)",
     "containment": "share of the smaller page that the other contains",
     "contained": "share of the new page that the earlier page contains",
@@ -129,8 +129,9 @@ def compare(
     gone, other_name = title.differ(earlier, names=names) if title and other_words else (0, False)
     similar_title, other_numbers = _compare_titles(new, earlier)
     has_same_headline = new.lines and earlier.lines and not new.lines.headlines.isdisjoint(earlier.lines.headlines)
-    same_title = float(new.title == earlier.title > 0 or bool(has_same_headline))
-    titles_tell = gone > 0 or other_name or same_title > 0 or similar_title < p.retitled or other_numbers
+    same_title = float(new.has_title_of(earlier) or bool(has_same_headline))
+    is_repeated = same_title > 0 or new.title == earlier.title > 0
+    titles_tell = gone > 0 or other_name or is_repeated or similar_title < p.retitled or other_numbers
     form = _form(new, earlier, both.containment, in_form=found.in_form or titles_tell)
     # In equal sentences numbers are no evidence: these may be the template, or a footer with an address.
     may_be_reworded = form and title and new.numbers.equals(earlier.numbers)
@@ -147,7 +148,7 @@ def compare(
         gone=gone / 2,
         same_title=same_title,
         other_name=float(other_name),
-        numbers=_numbers(new, earlier, length, form, same_title),
+        numbers=new.numbers.missing_share(earlier.numbers),
         form=form,
         reworded=form if are_reworded else 0.0,
         sentences=_overlap_share(new.sentences, earlier.sentences, {key & 0xFFFFFFFF for key in common}),
@@ -190,17 +191,6 @@ def _form(new: Sketch, earlier: Sketch, containment: float, *, in_form: bool) ->
     if in_form:
         return 1.0
     return 0.0 if containment >= FIXED.cut else 0.5
-
-
-def _numbers(new: Sketch, earlier: Sketch, length: int, form: float, same_title: float) -> float:
-    """Return the share of the smaller set of numbers that the other lacks; of longer texts it counts less.
-
-    Its weight falls from 200 shingles on, to one half at 400. There it stays if the common text may be a template.
-    Between sites and under equal titles the numbers then weigh nothing, as a copy may be shortened or have other text
-    around it.
-    """
-    weight = min(1.0, 200 / max(1, length)) if length <= SHORT else form * (1.0 - same_title) / 2
-    return new.numbers.missing_share(earlier.numbers) * weight
 
 
 def _overlap_share(new: frozenset[int], earlier: frozenset[int], ignored: set[int]) -> float:

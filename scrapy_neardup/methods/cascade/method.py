@@ -33,7 +33,7 @@ class Cascade(Method):
     """
 
     name: ClassVar[str] = "cascade"
-    version: ClassVar[int] = 4
+    version: ClassVar[int] = 5
     parameters_type: ClassVar[type[Parameters]] = CascadeParameters
     parameters: CascadeParameters
     variant_below: ClassVar[float] = 0.9
@@ -72,7 +72,7 @@ class Cascade(Method):
             Numbers.encode(core.own, of_core, of_all.shingles),
             title.encode(),
             of_core.ends,
-            Lines.encode(text.own, found.headlines) if page.reader else b"",
+            Lines.encode(text.own, found.headlines, found.links) if page.reader else b"",
             Article.encode(of_core) if is_partial else b"",
         )
         cores = [("title", found.title_core)]
@@ -113,7 +113,7 @@ class Cascade(Method):
         duplicate, identical = pair.decision().duplicate, False
         similarity, containment, kind = 1.0, 1.0, Kind.IDENTICAL if duplicate else None
         if pair.same_article:
-            identical = pair.new.title == pair.earlier.title and not pair.has_grown()
+            identical = pair.new.title == pair.earlier.title and not (pair.has_grown() or pair.lists_other_links)
         else:
             similarity, containment = pair.features.similarity, pair.features.containment
             kind = pair.kind(duplicate=duplicate)

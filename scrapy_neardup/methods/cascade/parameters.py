@@ -52,8 +52,6 @@ class CascadeParameters(Parameters):
     by_title: float = decides(number(0.15))
     #: Added if two pages of one site give the same numbers in other words.
     by_reworded: float = decides(number(0.18))
-    #: Multiplied by the share of numbers that differ, and subtracted.
-    by_numbers: float = decides(number(0.4))
     #: The least similarity of two copies, boilerplate included, unless they are ``certain`` and one contains most of
     #: the other (``excerpt``).
     least: float = decides(number(0.48))
@@ -118,9 +116,10 @@ class FixedThresholds(NamedTuple):
     reworded: int = 4
     #: Different numbers of two longer texts: with fewer they are the same by chance.
     few_numbers: int = 5
-    #: Share of numbers, of the text with fewer, that the other one lacks: from it on a form under one title is another
-    #: notice. In nine corpora these were eleven notices of another day, and no copy.
-    other_numbers: float = 0.4
+    #: Share of numbers, of the text with fewer, that the other one lacks: from it on a page is another notice.
+    other_numbers: float = 0.6
+    #: Share of the shorter list of links from which two lists are the same.
+    same_links: float = 0.5
 
     # -- A page and its delivered version: edited teasers, pages at two dates, and pairs of other notices, each read as
     # two versions of one URL.

@@ -58,6 +58,8 @@ class Views(NamedTuple):
     title: list[str]
     title_core: list[str]
     headlines: list[str]
+    #: Links beside the text.
+    links: list[str]
     #: All text; and the article of a page read from HTML, or all text without one.
     all: View
     core: View
@@ -119,6 +121,7 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
         title_core=title_core,
         # A headline without letters would be equal on all pages with one.
         headlines=[line for line in own_titles if line != _TITLE_PART],
+        links=[letters(_normalize(line, p)) for line in page.links.split("\n") if line],
         headings=_headings(page, of_title, p, hashes),
         all=all,
         core=core,

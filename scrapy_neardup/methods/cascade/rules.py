@@ -79,6 +79,12 @@ class PairJudge:
         return self.same_article and (article is None or article.shingles >= FIXED.least_article)
 
     @property
+    def lists_other_links(self) -> bool:
+        """Whether both articles are lists of links, and most of these are different."""
+        new, earlier = self.new.lines, self.earlier.lines
+        return new is not None and earlier is not None and new.lists_others(earlier)
+
+    @property
     def has_one_number(self) -> bool:
         """Whether both URLs have the same number of an article of one site."""
         return self.same_site and self.new.url_number == self.earlier.url_number > 0
@@ -113,9 +119,9 @@ class PairJudge:
     def decision(self) -> Decision:
         """Return the answer."""
         found = next(filter(None, (rule(self) for rule in RULES)))
-        if found.duplicate:
-            return next(filter(None, (check(self) for check in CHECKS)), found)
-        return _is_within(self) or found
+        if not found.duplicate:
+            found = _is_within(self) or found
+        return next(filter(None, (check(self) for check in CHECKS)), found) if found.duplicate else found
 
     def kind(self, *, duplicate: bool) -> Kind | None:
         """Return the kind of copy, or how two pages that are no copies are alike."""
@@ -127,9 +133,7 @@ class PairJudge:
         is_in_range = FIXED.for_containment <= features.similarity < p.least
         if features.containment >= p.excerpt and is_in_range and may_be_excerpt:
             return Kind.EXCERPT
-        # One title may also have the name of the site.
-        same_words = new.words <= earlier.words or new.words >= earlier.words
-        return Kind.SAME_TITLE if new.title == earlier.title > 0 and same_words else None
+        return Kind.SAME_TITLE if new.has_title_of(earlier) else None
 
     def is_minor_update(self) -> bool:
         """Whether the new page changes only a few letters of the earlier one, the delivered version of the same URL.
@@ -138,7 +142,7 @@ class PairJudge:
         counter, a date.
         """
         new, earlier, title = self.new, self.earlier, self.fingerprint.title
-        if title is None or new.title != earlier.title or self.has_grown():
+        if title is None or new.title != earlier.title or self.has_grown() or self.lists_other_links:
             return False
         whole, bits = self.fingerprint.whole, self.parameters.bits
         if new.article and earlier.article:
@@ -182,7 +186,8 @@ def _are_equal(pair: PairJudge) -> Decision | None:
     new, earlier, short = pair.new, pair.earlier, pair.parameters.short
     have_titles = len(new.words) > 1 and len(earlier.words) > 1
     may_be_bulletin = new.shingles < short and pair.may_be_one_site and not pair.has_one_number
-    if may_be_bulletin and have_titles and pair.texts.length < short and pair.texts.title < FIXED.other_notice:
+    other_titles = have_titles and (pair.texts.title < FIXED.other_notice or pair.texts.title_numbers)
+    if may_be_bulletin and other_titles and pair.texts.length < short:
         return Decision(False, "Both texts are short and equal, perhaps of one site, but their titles differ.")
     if not pair.is_equal:
         return None
@@ -270,8 +275,10 @@ def _have_other_names(pair: PairJudge) -> Decision | None:
     earlier page, this one or a third one, must show a form: it looks like the new page, and a title word is gone. Pages
     from HTML have headlines and lines as evidence.
     """
+    if pair.new.words == pair.earlier.words or pair.new.lines is not None:  # then the features are not needed
+        return None
     features = pair.features
-    if not features.other_name or features.reworded or pair.new.lines is not None:
+    if not features.other_name or features.reworded:
         return None
     may_be_advert = features.similarity >= FIXED.one_advert and not pair.is_on_catalogue
     is_in_form = pair.fingerprint.in_form or pair.in_form
@@ -282,26 +289,25 @@ def _have_other_names(pair: PairJudge) -> Decision | None:
 
 
 def _give_other_numbers(pair: PairJudge) -> Decision | None:
-    """Pages in one form are two notices if they give other numbers.
+    """Pages are two notices if most of their numbers differ, or fewer in a form.
 
-    A form is filled in with another date, version or price, and little else differs. A copy repeats the numbers. Under
-    one title many must differ, as a copy may correct some. Under other titles it is enough if each text has
-    a number that the other lacks. Where the titles give different numbers, any difference in the numbers of the texts
-    is enough. Only this last holds for texts from HTML, as they may hold counters.
+    A form is filled in with another date, version or price, and little else differs. A copy repeats the numbers. In a
+    form it is enough if each text has a number that the other lacks; long texts under one title are exempt, as a copy
+    may correct a number. Where the titles give different numbers, any difference in the numbers of the texts is enough.
+    Only this last holds for texts from HTML, as they may hold counters.
     """
     new, earlier, features = pair.new, pair.earlier, pair.features
-    if not features.form or not (new.words and earlier.words):
-        return None
-    ours, theirs, are_html = new.numbers, earlier.numbers, bool(new.lines or earlier.lines)
-    if features.same_title:
-        differ = not are_html and ours.missing_share(theirs) >= FIXED.other_numbers
-    elif features.title_numbers:
+    ours, theirs, same_title = new.numbers, earlier.numbers, bool(features.same_title)
+    in_form = bool(features.form and new.words and earlier.words)
+    if in_form and features.title_numbers and not same_title:
         differ = ours != theirs
+    elif new.lines or earlier.lines:
+        differ = False
     else:
-        differ = not are_html and ours.contradicts(theirs)
-    if not differ:
-        return None
-    return Decision(False, "The common text may be a form, and the pages give other numbers. They are two notices.")
+        may_be_corrected = same_title and ours.is_long
+        contradict = in_form and not may_be_corrected and ours.contradicts(theirs)
+        differ = contradict or features.numbers >= FIXED.other_numbers
+    return Decision(False, "The pages give other numbers. They are two notices.") if differ else None
 
 
 def _reach_score(pair: PairJudge) -> Decision | None:
@@ -313,6 +319,7 @@ def _reach_score(pair: PairJudge) -> Decision | None:
 
 #: The first rule that applies decides.
 RULES: tuple[Rule, ...] = (
+    _have_other_names,
     _are_equal,
     _has_little_left,
     _were_retitled,
@@ -320,7 +327,6 @@ RULES: tuple[Rule, ...] = (
     _differ_with_boilerplate,
     _are_two_notices,
     _open_differently,
-    _have_other_names,
     _give_other_numbers,
     _reach_score,
 )
@@ -361,8 +367,15 @@ def _share_a_template(pair: PairJudge) -> Decision | None:
     return Decision(False, f"The common text may be a template, so the page passes. {evidence}")
 
 
+def _list_other_links(pair: PairJudge) -> Decision | None:
+    """Two lists of links under one introduction are two articles: a bibliography, a playlist, finds of the week."""
+    if not pair.lists_other_links:
+        return None
+    return Decision(False, "The texts are alike, but the articles list other links.")
+
+
 #: The first check that rejects a copy decides.
-CHECKS: tuple[Rule, ...] = (_contains_too_little, _share_a_template)
+CHECKS: tuple[Rule, ...] = (_contains_too_little, _share_a_template, _list_other_links)
 
 
 def _is_within(pair: PairJudge) -> Decision | None:
@@ -384,7 +397,6 @@ def weights(p: CascadeParameters) -> dict[str, float]:
         "gone": -2 * p.by_gone,  # a page with a missing word counts one half
         "same_title": p.by_title,
         "reworded": p.by_reworded,
-        "numbers": -p.by_numbers,
     }
 
 

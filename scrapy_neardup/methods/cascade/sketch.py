@@ -15,11 +15,13 @@ from scrapy_neardup.text.tokens import numbers
 #: Most lines and headlines in a sketch.
 MAX_LINES = 32
 _MAX_HEADLINES = 8
+#: Most links in a sketch.
+MAX_LINKS = 12
 _MAX_LETTERS = 255
 #: Most shingles of a short text.
 SHORT = 400
 #: Most long sentences, numbers and title words.
-MAX_SENTENCES, MAX_NUMBERS, MAX_WORDS = 3, 12, 16
+MAX_SENTENCES, MAX_NUMBERS, MAX_WORDS = 3, 24, 16
 #: Sentences in the order of a page: so many from its beginning, and from its end.
 FIRST, LAST = 16, 8
 #: Sentences with which a page opens.
@@ -38,21 +40,25 @@ class Lines:
     Pages of one site share its template, so lines and headlines that differ are the better evidence. The sample has the
     smallest fingerprints, so two pages sample the same lines (bottom-k sketch, Cohen and Kaplan 2007).
 
-    ``lines``: 32-bit fingerprint to letters (at most 255); ``headlines``: fingerprints of title and h1. Packed,
-    big-endian: B number of headlines · B of lines · I per headline · I per line · B letters per line.
+    ``lines``: 32-bit fingerprint to letters (at most 255); ``headlines``: fingerprints of title and h1. ``links``: a
+    sample of the links beside the text. Packed, big-endian: B number of headlines · B of lines and links · I per
+    headline · I per line and link · B letters per line, 0 for a link.
     """
 
     headlines: frozenset[int]
     lines: Mapping[int, int]
+    links: frozenset[int] = frozenset()
 
     @staticmethod
-    def encode(own: SegmentedText, headlines: Iterable[str]) -> bytes:
-        """Pack the headlines and a sample of the lines of a page."""
+    def encode(own: SegmentedText, headlines: Iterable[str], links: Iterable[str] = ()) -> bytes:
+        """Pack the headlines, and samples of the lines and links of a page."""
         letters: dict[int, int] = dict(zip(own.line_hashes().tolist(), map(len, own.lines), strict=True))
         heads = sorted({*own.hashes.shorts(list(filter(None, headlines)))})[:_MAX_HEADLINES]
         lines = sorted(letters)[:MAX_LINES]
-        head = struct.pack(f">BB{len(heads) + len(lines)}I", len(heads), len(lines), *heads, *lines)
-        return head + bytes([min(letters[one], _MAX_LETTERS) for one in lines])
+        others = sorted({*own.hashes.shorts(list(links))})[:MAX_LINKS]
+        found = [*heads, *lines, *others]
+        head = struct.pack(f">BB{len(found)}I", len(heads), len(found) - len(heads), *found)
+        return head + bytes([min(letters[one], _MAX_LETTERS) for one in lines]) + bytes(len(others))
 
     @classmethod
     def unpack(cls, packed: bytes) -> tuple[Lines, bytes]:
@@ -61,13 +67,21 @@ class Lines:
         end = 2 + 4 * (headlines + lines)
         found = struct.unpack_from(f">{headlines + lines}I", packed, 2)
         letters = packed[end : end + lines]
-        own = dict(zip(found[headlines:], letters, strict=True))
-        return cls(frozenset(found[:headlines]), own), packed[end + lines :]
+        first_link = headlines + lines - letters.count(0)
+        own = dict(zip(found[headlines:first_link], letters, strict=False))
+        return cls(frozenset(found[:headlines]), own, frozenset(found[first_link:])), packed[end + lines :]
 
     @property
     def reach(self) -> int:
         """The sample has every fingerprint up to this one."""
         return max(self.lines) if len(self.lines) == MAX_LINES else 2**32 - 1
+
+    def lists_others(self, other: Lines) -> bool:
+        """Whether both pages have links beside the text, and most of these are different."""
+        reach = min(max(page.links) if len(page.links) == MAX_LINKS else 2**32 for page in (self, other))
+        ours, theirs = ({link for link in page.links if link <= reach} for page in (self, other))
+        few = min(len(ours), len(theirs))
+        return few > 0 and len(ours & theirs) < FIXED.same_links * few
 
 
 class Numbers(NamedTuple):
@@ -183,6 +197,10 @@ class Sketch:
             return self
         count = self.article.shingles
         return replace(self, whole=count, shingles=count, minwise=self.article.minwise)
+
+    def has_title_of(self, other: Sketch) -> bool:
+        """Whether the titles are equal. Either may have another part, but not each one of its own."""
+        return self.title == other.title > 0 and (self.words <= other.words or self.words >= other.words)
 
     @property
     def word_limit(self) -> int:
