@@ -100,7 +100,7 @@ class ItemFields:
         return packed if len(packed) <= _LONGEST_REST else ""
 
     def hash_rest(self, packed: str, text: str, url: str) -> int:
-        """Return the hash of an item from what ``pack_rest`` returned; ``url``: if it has none of its own."""
+        """Return the hash of an item from the result of ``pack_rest``; ``url``: of an item without URL."""
         item = {**json.loads(packed), self.names["text"]: text}
         return self.hash(item, self.url(item) or url)
 
