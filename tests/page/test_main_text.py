@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
+from unittest.mock import Mock
 
 import lxml.html
 import pytest
@@ -243,10 +244,7 @@ def test_an_article_with_few_links_is_main_text_without_its_named_parts(monkeypa
 def test_only_lack_of_memory_fails(
     monkeypatch: pytest.MonkeyPatch, error: type[Exception], expected: str | None
 ) -> None:
-    def fail(root: lxml.html.HtmlElement, *, is_article: bool) -> str:
-        raise error
-
-    monkeypatch.setattr(module, "trafilatura_text", fail)
+    monkeypatch.setattr(module, "trafilatura_text", Mock(side_effect=error))
     if expected is None:
         with pytest.raises(error):
             read("<p>Ferry")

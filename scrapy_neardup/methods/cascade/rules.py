@@ -6,7 +6,7 @@ from collections.abc import Callable, Set
 from functools import cached_property
 from typing import NamedTuple
 
-from scrapy_neardup.methods.cascade.features import Features, compare, overlap
+from scrapy_neardup.methods.cascade.features import Features, common_headlines, compare, overlap
 from scrapy_neardup.methods.cascade.parameters import FIXED, CascadeParameters
 from scrapy_neardup.methods.cascade.site import Ruling, SiteEvidence, compare_on_site
 from scrapy_neardup.methods.cascade.sketch import HEAD, NUMBER, Sketch
@@ -63,8 +63,8 @@ class PairJudge:
     @property
     def in_form(self) -> bool:
         """Whether they look alike, may be of one site, and a title word of one is missing in the other."""
-        if not self.may_be_one_site or self.new.words == self.earlier.words:  # then the features are not needed
-            return False
+        if not self.may_be_one_site or self.same_article or self.new.words == self.earlier.words:
+            return False  # before the features are asked
         return self.texts.similarity >= FIXED.alike and self.texts.gone > 0
 
     @property
@@ -111,6 +111,7 @@ class PairJudge:
             self.new.lines,
             self.earlier.lines,
             self.fingerprint.site,
+            common_headlines=common_headlines(self.new, self.earlier, other_name=bool(features.other_name)),
             titles_alike=titles_alike and not features.title_numbers,
             same_article=self.same_article,
             similarity=features.similarity,
@@ -304,9 +305,10 @@ def _give_other_numbers(pair: PairJudge) -> Decision | None:
     elif new.lines or earlier.lines:
         differ = False
     else:
-        may_be_corrected = same_title and ours.is_long
-        contradict = in_form and not may_be_corrected and ours.contradicts(theirs)
-        differ = contradict or features.numbers >= FIXED.other_numbers
+        may_be_bulletin = features.length <= FIXED.bulletin if pair.same_site else not ours.is_long
+        contradict = in_form and (may_be_bulletin or not same_title) and ours.contradicts(theirs)
+        may_differ = pair.may_be_one_site or features.title_numbers  # of two sites each has other dates in its frame
+        differ = contradict or (may_differ and features.numbers >= FIXED.other_numbers)
     return Decision(False, "The pages give other numbers. They are two notices.") if differ else None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from enum import Enum
 
@@ -106,14 +106,15 @@ def compare_on_site(
     old: Lines,
     counts: SiteCounts | None,
     *,
+    common_headlines: Set[int],
     titles_alike: bool = False,
     same_article: bool = False,
     similarity: float = 0.0,
 ) -> SiteEvidence:
     """Compare the lines of two pages of one site.
 
-    ``titles_alike``: the titles are similar and give the same numbers. ``same_article``: see ``SiteEvidence``.
-    ``similarity``: of the texts.
+    ``common_headlines``: those of both that count. ``titles_alike``: the titles are similar and give the same numbers.
+    ``same_article``: see ``SiteEvidence``. ``similarity``: of the texts.
     """
     fingerprints = np.array([*new.lines, *old.lines, *new.headlines, *old.headlines], np.uint32)
     page_counts = counts.pages_on_site(fingerprints) if counts else np.zeros(len(fingerprints), np.uint16)
@@ -127,7 +128,7 @@ def compare_on_site(
         return round(2**32 / (reach + 1) * found)
 
     return SiteEvidence(
-        _compare_headlines(new, old, pages, titles_alike=titles_alike),
+        _compare_headlines(new, old, common_headlines, pages, titles_alike=titles_alike),
         shared=letters(ours, theirs, FIXED.own_line, in_both=True),
         new=letters(ours, theirs, 0),
         old=letters(theirs, ours, FIXED.own_line),
@@ -143,9 +144,11 @@ def _line_similarity(ours: Mapping[int, int], theirs: Mapping[int, int]) -> floa
     return shared / sum(both.values()) if both else 0.0
 
 
-def _compare_headlines(new: Lines, old: Lines, pages: dict[int, int], *, titles_alike: bool) -> Headlines:
+def _compare_headlines(
+    new: Lines, old: Lines, common: Set[int], pages: dict[int, int], *, titles_alike: bool
+) -> Headlines:
     ours, theirs = ({one for one in page.headlines if pages[one] <= FIXED.own_headline} for page in (new, old))
-    if ours & theirs:
+    if ours & theirs & common:
         return Headlines.SAME
     if not ours or not theirs:
         return Headlines.OPEN
