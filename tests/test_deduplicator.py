@@ -13,6 +13,7 @@ from fnmatch import fnmatch
 from inspect import signature
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -191,11 +192,8 @@ def test_a_look_finds_pages_in_flight_and_leaves_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("step", ["take_over", "open_judge", "Config.open_source"])
 def test_a_failed_constructor_releases_the_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise ValueError(step)
-
     with monkeypatch.context() as patched:
-        patched.setattr(f"scrapy_neardup.deduplicator.{step}", fail)
+        patched.setattr(f"scrapy_neardup.deduplicator.{step}", Mock(side_effect=ValueError(step)))
         with pytest.raises(ValueError, match=step):
             Deduplicator(tmp_path / "seen.db")
     assert not is_held(tmp_path / "seen.db.lock")
