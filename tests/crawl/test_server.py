@@ -323,7 +323,7 @@ def test_two_crawlers_with_one_queue_keep_every_article_once(site: Site, redis_s
         "DOWNLOAD_DELAY": 0.2,
         "TELNETCONSOLE_ENABLED": False,
     }
-    command = [sys.executable, "-m", "scrapy", "runspider", "news.py", "-a", "max_idle_time=4"]
+    command = [sys.executable, "-m", "scrapy", "runspider", "news.py", "-a", "max_idle_time=2"]
     given = [argument for name, value in settings.items() for argument in ("-s", f"{name}={value}")]
     redis_server.client.rpush("news:start_urls", *(json.dumps({"url": url}) for url in listed(site)))
     logs = [(tmp_path / f"{n}.log").open("w") for n in range(2)]
