@@ -260,8 +260,8 @@ async def test_what_is_appended_to_a_feed_that_breaks_off_can_be_read(
     crawler = Crawler(Spider, {"FEEDS": {f"file://{path}": {"format": "jsonlines", **options}}})
     exporter = FeedExporter.from_crawler(crawler)
     exporter.open_spider(SPIDER)
-    (after_kill := notes()).count("neardup/taken_back")
-    Delivery(cast(Any, Mock()), after_kill, exporter).export({"c": 2}, SPIDER)
+    (delivery := Delivery(cast(Any, Mock()), notes(), exporter)).after_kill = True
+    delivery.export({"c": 2}, SPIDER)
     [slot] = exporter.slots
     slot.finish_exporting()
     await cast(Any, slot.storage.store(exporter._get_file(slot)))

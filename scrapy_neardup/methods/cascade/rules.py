@@ -23,8 +23,8 @@ class Decision(NamedTuple):
 class PairJudge:
     """Judges a ``new`` page against an ``earlier`` one.
 
-    The first of ``RULES`` that applies answers. If it finds a copy, one of ``CHECKS`` may reject it. If it finds none,
-    ``_is_within`` may find one all the same. ``common``: keys that too many originals have, so they prove nothing.
+    The first of ``RULES`` that applies answers. If it finds no copy, ``_is_within`` may find one all the same. One of
+    ``CHECKS`` may reject a copy. ``common``: keys that too many originals have, so they prove nothing.
     """
 
     def __init__(
