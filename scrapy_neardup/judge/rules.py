@@ -305,8 +305,9 @@ def judge_as_copy(context: Context, nearest: SimilarPage, outcome: Outcome, *, b
     filed = replace(context.filed, in_form=False) if by_hand else context.filed
     differs = match.similarity < context.method.variant_below
     is_variant = differs and (by_hand or nearest.compared.is_original)
-    # An equal text under many titles of a site is its form: after some pages it is boilerplate.
-    counts = differs or (kind is Kind.IDENTICAL and not nearest.comparison.identical)
+    # An equal text under many titles of a site is its form, so it becomes boilerplate. Of HTML the lines show a form.
+    is_form = kind is Kind.IDENTICAL and not (nearest.comparison.identical or page.reader)
+    counts = differs or is_form
     # Under its group a page is found that leads it.
     keys = (*filed.keys, group) if leads else filed.keys if is_variant else ()
     record = Record(
