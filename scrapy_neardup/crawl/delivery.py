@@ -10,11 +10,15 @@ import errno
 import os
 from array import array
 from bisect import bisect_left, insort
+from bz2 import BZ2File
 from collections.abc import Sequence, Set
 from contextlib import suppress
+from functools import partial
+from gzip import GzipFile
 from itertools import count
+from lzma import LZMAFile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import IO, TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from scrapy import Spider, signals
@@ -27,16 +31,18 @@ from scrapy.extensions.feedexport import (
     S3FeedStorage,
     StdoutFeedStorage,
 )
+from scrapy.extensions.postprocessing import Bz2Plugin, GzipPlugin, LZMAPlugin
 from scrapy.settings import SETTINGS_PRIORITIES
 from scrapy.signalmanager import SignalManager
 from scrapy.utils.defer import ensure_awaitable
+from scrapy.utils.misc import load_object
 from scrapy.utils.project import get_project_settings
 
 from scrapy_neardup.crawl import stats
 from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.crawl.visits import Awaited, JudgedPage, Visit, end_ticket
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.files.compression import FAILURES, open_packed
+from scrapy_neardup.files.compression import FAILURES
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.base import without_password
 from scrapy_neardup.untrusted import line_logger
@@ -50,6 +56,9 @@ logger = line_logger(__name__)
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
 #: Formats to which a later crawl may append.
 _LINES = ("jsonlines", "jsonl", "jl", "csv")
+#: The plugins that compress a feed, and what reads it.
+_UNPACK: dict[Any, Any] = {GzipPlugin: GzipFile, Bz2Plugin: BZ2File, LZMAPlugin: LZMAFile}
+_BLOCK = 1_000_000
 #: A feed with one of these in its name is never overwritten.
 _TIMES = ("%(time)s", "%(batch_time)s")
 _OVERWRITES = (
@@ -91,7 +100,7 @@ class Delivery:
         self._exporter = exporter
         self._known_pages = known_pages
         self._is_closed = False
-        #: Whether the last crawl of the spider was killed, or a feed of it was not stored.
+        #: Whether an earlier crawl was killed, or a feed of it was not stored.
         self.after_kill = False
         #: The files of feeds that Scrapy writes to at this moment.
         self._open: dict[FeedSlot, Awaited] = {}
@@ -393,33 +402,45 @@ def _sync(file: Any) -> None:
 
 
 def _mend(slot: FeedSlot, *, after_kill: bool) -> None:
-    """Have readers find what this crawl appends to a file that breaks off. The pages of its last items come again.
-
-    Full disks and power cuts leave half lines. A kill does not: a buffer is written with whole items. But it leaves
-    half of a compressed file. Looking for that takes as long as reading the file.
-    """
-    storage, is_packed = slot.storage, "postprocessing" in slot.feed_options
-    if (
-        not isinstance(storage, FileFeedStorage)
-        or storage.write_mode != "ab"
-        or slot.format not in _LINES
-        or (is_packed and not after_kill)
-        or not Path(storage.path).is_file()
-    ):
+    """Have readers find what this crawl appends to a file that breaks off. The pages of its last items come again."""
+    storage = slot.storage
+    if not isinstance(storage, FileFeedStorage) or storage.write_mode != "ab":
         return
-    path, is_whole = Path(storage.path), False
-    with suppress(*FAILURES), open_packed(path) if is_packed else path.open("rb") as file:
-        file.seek(0 if is_packed else max(0, path.stat().st_size - 1))
-        last = b""
-        while part := file.read(1_000_000):
-            last = part[-1:]
-        is_whole = last in (b"", b"\n", b"\r")
-    if is_whole:
+    path = Path(os.path.realpath(storage.path))  # a link stays a link
+    if not path.is_file() or not path.stat().st_size or not _breaks_off(path, slot, after_kill=after_kill):
         return
-    if is_packed or slot.format == "csv":  # a quoted field of CSV would swallow the next lines
+    if slot.format == "csv" or slot.feed_options.get("postprocessing"):  # a quoted field would swallow the next lines
         aside = next(one for number in count(1) if not (one := Path(f"{path}.broken-{number}")).exists())
         logger.warning(_BREAKS_OFF, path, path.rename(aside))
         return
     with path.open("ab") as file:
         file.write(b"\n")
     logger.warning(_HALF_LINE, path)
+
+
+def _breaks_off(path: Path, slot: FeedSlot, *, after_kill: bool) -> bool:
+    """Whether a file ends in the middle of an item, or of a compressed stream.
+
+    Full disks and power cuts leave half items. A kill does not: a buffer is written with whole items. But it leaves
+    half of a compressed file. Looking for that, or for a quoted field without end, takes as long as reading the file.
+    """
+    options = slot.feed_options
+    if plugins := options.get("postprocessing"):
+        unpack = _UNPACK.get(load_object(plugins[-1]))
+        return after_kill and unpack is not None and not _is_complete(unpack(path))
+    if slot.format not in _LINES or len("\n".encode(options["encoding"] or "utf-8")) > 1:
+        return False
+    with path.open("rb") as file:
+        quotes = 0
+        if after_kill and slot.format == "csv" and not options["item_export_kwargs"]:  # they may name other quotes
+            quotes = sum(block.count(b'"') for block in iter(partial(file.read, _BLOCK), b""))
+        file.seek(-1, os.SEEK_END)
+        return quotes % 2 > 0 or file.read() not in (b"\n", b"\r")
+
+
+def _is_complete(packed: IO[bytes]) -> bool:
+    with packed, suppress(*FAILURES):
+        while packed.read(_BLOCK):
+            pass
+        return True
+    return False

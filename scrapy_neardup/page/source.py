@@ -40,7 +40,7 @@ class PageResponse:
         kind = (self.content_type or "text/html").split(";")[0].strip().lower()
         is_html = kind.startswith("text/") or kind.endswith(("html", "xml")) or kind == "application/octet-stream"
         if not (is_html and self.is_text):
-            raise ExtractionError("not_html", f"the response is {kind if self.content_type else 'binary'}, not HTML")
+            raise ExtractionError("not_html", f"the response is {'binary' if is_html else kind}, not HTML")
         return PageContent(url, self.body, self.content_type, is_of_url=self.is_of(url))
 
     def is_of(self, url: str) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import errno
 import gzip
+import lzma
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import IO, Any, cast
 from unittest.mock import Mock
 
 import pytest
@@ -233,8 +234,21 @@ def test_a_batch_may_be_stored_while_its_last_item_is_written() -> None:
     assert desk.sealed == [1, 2]
 
 
-LINE, GZIP = b'{"c": 2}\n', {"postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"]}
+LINE, CSV = b'{"c": 2}\n', {"format": "csv"}
+GZIP, XZ = ({"postprocessing": [f"scrapy.extensions.postprocessing.{name}Plugin"]} for name in ("Gzip", "LZMA"))
 PACKED = gzip.compress(b'{"a": 1}\n', mtime=0)
+
+
+class Upper:
+    """A plugin of a project, which writes what no library reads."""
+
+    def __init__(self, file: IO[bytes], options: object) -> None:
+        self.file = file
+
+    def write(self, data: bytes) -> int:
+        return self.file.write(data.upper())
+
+    def close(self) -> None: ...
 
 
 @pytest.mark.parametrize(
@@ -245,27 +259,35 @@ PACKED = gzip.compress(b'{"a": 1}\n', mtime=0)
         ({}, b"", LINE, False),
         ({}, None, LINE, False),
         ({"overwrite": True}, b'{"b": "ha', LINE, False),
-        ({"format": "csv"}, b"c\r\n1\r\n", b"c\r\n1\r\nc\r\n2\r\n", False),
-        ({"format": "csv"}, b'c\r\n"ha', b"c\r\n2\r\n", True),
-        (GZIP, PACKED, b'{"a": 1}\n' + LINE, False),
-        (GZIP, PACKED[:-9], LINE, True),
+        ({"encoding": "utf-16-le"}, b"1\0\n\0", b"1\0\n\0" + LINE.decode().encode("utf-16-le"), False),
+        (CSV, b"c\r\n1\r\n", b"c\r\n1\r\nc\r\n2\r\n", False),
+        (CSV, b'c\r\n"ha', b"c\r\n2\r\n", True),
+        (CSV, b'c\r\n"half of an article\n', b"c\r\n2\r\n", True),
+        ({**CSV, "item_export_kwargs": {"quotechar": "'"}}, b'c\n"\n', b'c\n"\nc\r\n2\r\n', False),
+        (GZIP, PACKED, PACKED + gzip.compress(LINE, mtime=0), False),
+        (GZIP, PACKED[:-9], gzip.compress(LINE, mtime=0), True),
+        (XZ, b"", lzma.compress(LINE), False),
+        ({"postprocessing": [Upper]}, b"\0", b"\0" + LINE.upper(), False),
     ],
 )
 async def test_what_is_appended_to_a_feed_that_breaks_off_can_be_read(
     tmp_path: Path, options: dict[str, Any], before: bytes | None, after: bytes, aside: bool
 ) -> None:
-    path = tmp_path / ("out.gz" if options is GZIP else "out")
+    """Also behind a link, which stays, and under a name without suffix."""
+    path, link = tmp_path / "out", tmp_path / "link"
+    link.symlink_to(path)
     if before is not None:
         path.write_bytes(before)
-    crawler = Crawler(Spider, {"FEEDS": {f"file://{path}": {"format": "jsonlines", **options}}})
-    exporter = FeedExporter.from_crawler(crawler)
+    options = {"format": "jsonlines", "gzip_mtime": 0, **options}
+    exporter = FeedExporter.from_crawler(Crawler(Spider, {"FEEDS": {f"file://{link}": options}}))
     exporter.open_spider(SPIDER)
     (delivery := Delivery(cast(Any, Mock()), notes(), exporter)).after_kill = True
     delivery.export({"c": 2}, SPIDER)
     [slot] = exporter.slots
     slot.finish_exporting()
     await cast(Any, slot.storage.store(exporter._get_file(slot)))
-    assert (gzip.decompress if options is GZIP else bytes)(path.read_bytes()) == after
+    read = gzip.decompress if "Gzip" in str(options) else bytes
+    assert (read(path.read_bytes()), link.is_symlink()) == (read(after), True)
     assert [one.read_bytes() for one in tmp_path.glob("*.broken-1")] == ([before] if aside else [])
 
 

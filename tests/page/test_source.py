@@ -96,6 +96,7 @@ def test_an_item_without_a_page_has_a_reason() -> None:
         with pytest.raises(ExtractionError) as raised:
             source().page({}, answer, url)
         assert raised.value.reason == reason
+        assert ("the response is binary, not HTML" in str(raised.value)) == (answer is not None and not answer.is_text)
 
 
 def test_a_response_is_also_the_page_of_its_aliases_and_of_its_canonical_url() -> None:
