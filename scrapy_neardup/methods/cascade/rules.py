@@ -303,7 +303,7 @@ def _give_other_numbers(pair: PairJudge) -> Decision | None:
     if in_form and features.title_numbers and not same_title:
         differ = ours != theirs
     elif new.lines or earlier.lines:
-        differ = False
+        differ = bool(new.article and earlier.article) and features.numbers >= FIXED.other_numbers
     else:
         may_be_corrected = same_title and ours.is_long
         contradict = in_form and not may_be_corrected and ours.contradicts(theirs)
