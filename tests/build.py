@@ -64,7 +64,7 @@ def story_without_numbers(seed: int, sentences: int = 16) -> list[str]:
 
 def article_text(family: int, version: int = 0) -> str:
     """An article; versions of one family are near-duplicates of each other, families have nothing in common."""
-    return "".join(story(family, 12)) + f"第{version}版由编辑部转载。"
+    return "".join(story(family, 12)) + f"由{chr(0x6C5F + version)}报编辑部转载。"
 
 
 def join_text(*sentences: str) -> str:

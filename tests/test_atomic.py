@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -64,10 +65,7 @@ def test_a_missing_folder_or_a_full_disk_has_its_cure(tmp_path: Path, monkeypatc
         draft.write_text("new")
     folder.mkdir()
 
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "replace", full)
+    monkeypatch.setattr(Path, "replace", Mock(side_effect=OSError(28, "No space left on device")))
     with (
         pytest.raises(NearDupError, match=r"No space left on device.*make room"),
         replace_file(folder / "a.txt") as draft,

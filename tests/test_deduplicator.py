@@ -13,6 +13,7 @@ from fnmatch import fnmatch
 from inspect import signature
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -179,7 +180,7 @@ def test_a_look_has_the_same_verdict_and_leaves_no_trace(tmp_path: Path) -> None
 def test_a_look_finds_pages_in_flight_and_leaves_them(tmp_path: Path) -> None:
     """A crawl of this process holds an article whose item is still in its pipelines."""
     with Deduplicator(tmp_path / "seen.db") as crawling, Deduplicator(tmp_path / "seen.db") as dedup:
-        held = reserve(crawling._detector, Page(**page(1)))
+        held = reserve(crawling._detector, Page(**page(1), site="0.example"))
         for given, remember in ((page(1, 1), False), (page(1), False), (page(1, 1), True)):
             assert dedup.check(**given, remember=remember).reason == "in_flight"
         assert dedup.check(**page(1, 1)).outcome is Outcome.UNCHANGED, "what gave up is filed"
@@ -191,11 +192,8 @@ def test_a_look_finds_pages_in_flight_and_leaves_them(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("step", ["take_over", "open_judge", "Config.open_source"])
 def test_a_failed_constructor_releases_the_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise ValueError(step)
-
     with monkeypatch.context() as patched:
-        patched.setattr(f"scrapy_neardup.deduplicator.{step}", fail)
+        patched.setattr(f"scrapy_neardup.deduplicator.{step}", Mock(side_effect=ValueError(step)))
         with pytest.raises(ValueError, match=step):
             Deduplicator(tmp_path / "seen.db")
     assert not is_held(tmp_path / "seen.db.lock")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import random
@@ -10,15 +9,12 @@ import shutil
 import socket
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Kind
-from scrapy_neardup.page.extraction import extract
 
 ROOT = Path(__file__).parents[1]
 #: Similarities are estimated under the secret of a state: a test that fails fails again.
@@ -101,25 +97,3 @@ def test_every_page_of_the_example_gets_the_verdict_that_it_should(project: Path
     for kind in Kind:
         count = sum(page["kind"] == kind.value for page in pages())
         assert f"'neardup/kind/{kind.value}': {count}," in log
-
-
-@pytest.mark.parametrize(("titled", "lost"), [(True, 0), (False, 5)])
-def test_the_notice_board_needs_the_guard_or_titles(monkeypatch: pytest.MonkeyPatch, titled: bool, lost: int) -> None:
-    """The long bulletins differ enough as they are, and make the frame known; each of the short ones would be lost.
-
-    But for their titles: each is about something else. Here they are judged as texts of which no more is known.
-    """
-    monkeypatch.syspath_prepend(str(ROOT / "example_project"))
-    site = importlib.import_module("newsmirror.site")
-    method = make_method("cascade", {})
-    board = []
-    for page in pages():
-        if page["made"] == "bulletin":
-            found = extract(site.render(page)[0].decode("utf-8"), page["path"], max_html=100_000)
-            headline = site.load_article(page["article"]).title if titled else ""
-            board.append(method.fingerprint(replace(found, title=headline, site="county.example", main="", reader="")))
-    copies = [
-        any(method.compare(one, earlier.sketch, frozenset()).duplicate for earlier in board[:place])
-        for place, one in enumerate(board)
-    ]
-    assert copies == [False] * (21 - lost) + [True] * lost

@@ -7,7 +7,6 @@ doubtful pages. All others are new originals: they are only counted, and stay in
 
 from __future__ import annotations
 
-import json
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
@@ -259,15 +258,8 @@ def judge_part(
 def _judge_page(judge: JudgeNow, fields: ItemFields, page: Page, failed: str, rest: str) -> Verdict:
     if failed:
         return Verdict(Outcome.UNJUDGED, page.url, reason=failed)  # type: ignore[arg-type]  # it is a reason
-
-    def hash_item() -> int:
-        if not rest:
-            return page.html
-        item = {**json.loads(rest), fields.names["text"]: page.text}
-        return fields.hash(item, fields.url(item) or page.url)
-
     try:
-        return judge_with_hash(judge, page, hash_item)
+        return judge_with_hash(judge, page, lambda: fields.hash_rest(rest, page.text, page.url) if rest else page.html)
     except Exception:  # one page must not end the part
         logger.exception("%s could not be judged. This is a bug; please report it with the traceback.", page.url)
         return Verdict(Outcome.UNJUDGED, page.url, reason="method_failed")

@@ -24,7 +24,7 @@ from scrapy_neardup.files import Entry, InputRecord, Malformed, Skipped, read_in
 from scrapy_neardup.judge.records import RecordReader
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.model import Fingerprint, Page
-from scrapy_neardup.page.item import TEXT_PREFIX, pack_rest
+from scrapy_neardup.page.item import TEXT_PREFIX, ItemFields
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
@@ -110,15 +110,15 @@ class PageTabulator:
         # Beside other processes, one has so much less of a core: 1.25 times for each step of niceness.
         patience = 1.25 ** max(0, os.nice(0)) if hasattr(os, "nice") else 1.0
         config = replace(options.config, max_seconds=options.config.max_seconds * patience)
-        self._source = config.open_source(options.fields, hashes_items=False)
-        self._text_field = options.fields["text"]
-        self._records = RecordReader(self._source.__enter__(), options.id_field)
+        self._opened = config.open_source(options.fields, hashes_items=False)
+        self._fields = ItemFields(options.fields)
+        self._records = RecordReader(self._opened.__enter__(), options.id_field)
         #: A method of the user may look at the counts of a site, which only the state knows.
         self._is_ours = self._method.name in METHODS
         self._rows, self._characters = list[tuple[Any, ...]](), 0
 
     def close(self) -> None:
-        self._source.__exit__(None, None, None)
+        self._opened.__exit__(None, None, None)
 
     def take(self) -> pa.Table:
         """Return the pages that were read, as PAGES, and forget them."""
@@ -135,7 +135,7 @@ class PageTabulator:
             page = self._records.read(self._records.draft(entry, name), name)
             is_judged = self._is_ours and not (page.row or page.unread or self._policy.why_unjudged(page.text))
             if is_judged and not (page.html or page.url.startswith(TEXT_PREFIX)):
-                item = pack_rest(entry.fields, self._text_field, page.text)
+                item = self._fields.pack_rest(entry.fields, page.text)
             html = 0 if item else self._records.item_hash(page, entry)
             made = self._method.for_state(page, None) if is_judged else None
         except PageError as error:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.batch.pages import stored_pages
-from scrapy_neardup.batch.rows import Numbers, is_among, make_column, make_table, numbers
+from scrapy_neardup.batch.rows import is_among, make_column, make_table, numbers
 from scrapy_neardup.batch.runs import (
     EVERYWHERE,
     FORM,
@@ -98,7 +98,8 @@ def write_verdicts(run: BatchRun, path: Path) -> Iterable[Counter[str]]:
                 ranks, reader = numbers(batch["rank"]), _text(batch["reader"])
                 is_known = is_among(ranks, known)
                 found = tags.take(pa.array(np.where(is_known, np.searchsorted(known, ranks), len(known))))
-                own = {"reader": pc.if_else(pc.equal(reader, ""), _NULL, reader), "similar_id": _hex(ranks)}
+                ids = pa.array([f"{rank:016x}" for rank in ranks.tolist()], pa.string())
+                own = {"reader": pc.if_else(pc.equal(reader, ""), _NULL, reader), "similar_id": ids}
                 for name, values in own.items():
                     column = pc.if_else(pa.array(is_known), found[name], values)
                     found = found.set_column(TAG.get_field_index(name), name, column)
@@ -111,12 +112,6 @@ def write_verdicts(run: BatchRun, path: Path) -> Iterable[Counter[str]]:
                 found = verdicts[name].drop_null().value_counts()
                 counted.update(dict(zip(*(found.field(at).to_pylist() for at in (0, 1)), strict=True)))
     return counts.values()
-
-
-def _hex(ranks: Numbers) -> pa.Array:
-    """Return ids as ``Verdict.similar_id`` does."""
-    digits, ends = ranks.astype(">i8").tobytes().hex().encode(), np.arange(len(ranks) + 1, dtype=np.int32) * 16
-    return pa.Array.from_buffers(pa.string(), len(ranks), [None, pa.py_buffer(ends), pa.py_buffer(digits)])
 
 
 def _text(packed: pa.Array) -> pa.Array:

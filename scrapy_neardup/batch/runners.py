@@ -99,7 +99,7 @@ class LocalRunner:
         for name in ("pages", "rows"):
             (run.folder / name).mkdir(exist_ok=True)
             for draft in (run.folder / name).glob(".part.*"):
-                draft.unlink()  # of a killed run
+                draft.unlink(missing_ok=True)  # of a killed run
         self._complete()
         (run.folder / "complete").touch()
 

@@ -235,4 +235,4 @@ def find_pages(store: PageStore, urls: Iterable[str]) -> tuple[list[Record], lis
 
 def describe_missing(url: str, store: PageStore) -> str:
     """Return a sentence on a URL that is not in the state."""
-    return f"{to_line(url)}\n  is not in the state at {store.location}. Write the URL as crawled, to the last slash."
+    return f"{to_line(url)} is not in the state at {store.location}. Write the URL as crawled, to the last slash."

@@ -91,6 +91,8 @@ class Delivery:
         self._exporter = exporter
         self._known_pages = known_pages
         self._is_closed = False
+        #: Whether the last crawl of the spider was killed, or a feed of it was not stored.
+        self.after_kill = False
         #: The files of feeds that Scrapy writes to at this moment.
         self._open: dict[FeedSlot, Awaited] = {}
         self._waiting = WaitingPages()
@@ -108,8 +110,8 @@ class Delivery:
             manager.disconnect(self._exporter.item_scraped, signals.item_scraped)
         manager.connect(self.begin, signals.spider_opened)  # connected last, so the feeds are open
         manager.connect(self._item_scraped, signals.item_scraped)
-        manager.connect(self._item_dropped, signals.item_dropped)
-        manager.connect(self._item_error, signals.item_error)
+        for signal in (signals.item_dropped, signals.item_error):
+            manager.connect(self._item_lost, signal)
 
     def close(self) -> None:
         """Do not touch the state from now on."""
@@ -125,11 +127,8 @@ class Delivery:
         feeds, is_written = self.export(item, spider)
         self._end_item("scraped" if is_written else "failed", feeds)
 
-    def _item_dropped(self) -> None:
-        self._end_item("dropped")
-
-    def _item_error(self) -> None:
-        self._end_item("failed")
+    def _item_lost(self, signal: object) -> None:
+        self._end_item("dropped" if signal is signals.item_dropped else "failed")
 
     def _end_item(self, how: End, feeds: Set[Awaited] = frozenset()) -> None:
         ticket = end_ticket()
@@ -239,7 +238,7 @@ class Delivery:
         open_file, store_file = storage.open, storage.store
 
         def open_and_mend(spider: Spider) -> Any:
-            _mend(slot, after_kill=bool(self._notes.stats.get_value(stats.TAKEN_BACK)))
+            _mend(slot, after_kill=self.after_kill)
             return open_file(spider)
 
         async def store_and_seal(file: Any) -> Any:
@@ -410,8 +409,11 @@ def _mend(slot: FeedSlot, *, after_kill: bool) -> None:
         return
     path, is_whole = Path(storage.path), False
     with suppress(*FAILURES), open_packed(path) if is_packed else path.open("rb") as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - 1))
-        is_whole = file.read() in (b"", b"\n", b"\r")
+        file.seek(0 if is_packed else max(0, path.stat().st_size - 1))
+        last = b""
+        while part := file.read(1_000_000):
+            last = part[-1:]
+        is_whole = last in (b"", b"\n", b"\r")
     if is_whole:
         return
     if is_packed or slot.format == "csv":  # a quoted field of CSV would swallow the next lines

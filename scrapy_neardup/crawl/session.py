@@ -103,6 +103,7 @@ class Session:
             self._server = ServerCrawl(detector, notes, waits=waits, bounds=config.bounds)
             remote = self._server.crawl
         self._watch = SiteWatch(notes, {one.site: one for one in SITES.read(store)})
+        past = [one for one in CRAWLS.read(store) if one.who == self._who]
         CRAWLS.write(store, Crawl(detector.generation, self._who))
         log_opening(store, config, notes, self._job)
         source = PageSource(config.fields, config.make_reader(), bodies=detector.bodies)
@@ -111,6 +112,7 @@ class Session:
         exporter = self._crawler.get_extension(FeedExporter) if config.commit == "feed" else None
         known_pages = store.pages if config.overwritten == "warn" and not config.dry_run else 0
         self._delivery = Delivery(detector if remote is None else remote, notes, exporter, known_pages)
+        self._delivery.after_kill = bool(past) and (not past[-1].ended or "unsealed" in past[-1].counts)
         self._delivery.listen(self._crawler.signals)
         # Scrapy stores the feeds while it handles spider_closed, and the state must stay open until then.
         connect(self._finish, signals.spider_closed if exporter is None else signals.feed_exporter_closed)

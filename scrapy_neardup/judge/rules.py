@@ -305,6 +305,9 @@ def judge_as_copy(context: Context, nearest: SimilarPage, outcome: Outcome, *, b
     filed = replace(context.filed, in_form=False) if by_hand else context.filed
     differs = match.similarity < context.method.variant_below
     is_variant = differs and (by_hand or nearest.compared.is_original)
+    # An equal text under many titles of a site is its form, so it becomes boilerplate. Of HTML the lines show a form.
+    is_form = kind is Kind.IDENTICAL and not (nearest.comparison.identical or page.reader)
+    counts = differs or is_form
     # Under its group a page is found that leads it.
     keys = (*filed.keys, group) if leads else filed.keys if is_variant else ()
     record = Record(
@@ -324,12 +327,12 @@ def judge_as_copy(context: Context, nearest: SimilarPage, outcome: Outcome, *, b
     else:
         verdict = replace(verdict, outcome=outcome, id=record.id, group=group if leads else 0)
     if passes:
-        filed = replace(filed, keys=keys, sentences=filed.sentences if differs else NO_SENTENCES)
+        filed = replace(filed, keys=keys, sentences=filed.sentences if counts else NO_SENTENCES)
         return reserve(context, verdict, record, filed, kind, match, copied_from)
 
     def write() -> None:
         store.note_form(page.site, in_form=filed.in_form)
-        if differs:
+        if counts:
             count_sentences(store, page.url, page.site, filed, everywhere=False)
         evidence = make_evidence(page, kind, match, copy=True, keep=context.policy.keep)
         drop = _list_drop(context, verdict, record.id)

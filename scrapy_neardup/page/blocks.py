@@ -50,6 +50,7 @@ _LAYOUT: dict[object, int] = {
 LINKED = 0.8
 #: Fewer lines are no section.
 _LEAST_LINES = 3
+_DIGIT = re.compile("[0-9]")
 _NOT_SHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 
 
@@ -57,8 +58,8 @@ _NOT_SHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 class Block:
     """One line as a browser would show it.
 
-    ``linked``: the number of letters and digits in links. ``frame``: the line is in navigation or a footer.
-    ``headline``: it is in an ``h1``. ``quote``: how the markup quotes it.
+    ``linked``: the number of letters and digits in links, and of digits beside them. ``frame``: the line is in
+    navigation or a footer. ``headline``: it is in an ``h1``. ``quote``: how the markup quotes it.
     """
 
     text: str
@@ -197,7 +198,10 @@ class _BlockFinder:
         lines = text.split("\n") if context.preformatted else [text]
         if self._linked:
             if len(lines) == 1:
-                count = len(letters("".join(self._linked)))
+                linked = letters(within := "".join(self._linked))
+                count = len(linked)
+                if count and within.strip() != text.strip():  # a date or a rank beside a link belongs to it
+                    count += len(_DIGIT.findall(text)) - len(_DIGIT.findall(within))
             self._linked.clear()
         for line in lines:
             if words := line.split():

@@ -85,6 +85,25 @@ class ItemFields:
         is_named_by_content = url.startswith(TEXT_PREFIX) and url == self.content_name(item)
         return 0 if is_long or is_named_by_content else hash_item(item)
 
+    def pack_rest(self, item: Item, text: str) -> str:
+        """Return all fields of an item but its text as JSON, to hash the item later: that is faster.
+
+        Empty if its field is not the ``text`` exactly, if the rest is long, or if it cannot be hashed.
+        """
+        name = self.names["text"]
+        if item.get(name) != text:
+            return ""
+        try:
+            packed = _as_json({other: value for other, value in item.items() if other != name})
+        except (TypeError, ValueError, RecursionError):
+            return ""
+        return packed if len(packed) <= _LONGEST_REST else ""
+
+    def hash_rest(self, packed: str, text: str, url: str) -> int:
+        """Return the hash of an item from the result of ``pack_rest``; ``url``: of an item without URL."""
+        item = {**json.loads(packed), self.names["text"]: text}
+        return self.hash(item, self.url(item) or url)
+
     def metadata(self, item: Item) -> ItemMetadata:
         """Return the item's title, keywords and description."""
         return ItemMetadata(self.text(item, "title"), self._keywords(item), self.text(item, "description"))
@@ -132,20 +151,6 @@ def hash_item(item: Item) -> int:
         return OPEN.of(_as_json(dict(item)))
     except (TypeError, ValueError, RecursionError):
         return 0
-
-
-def pack_rest(item: Item, name: str, text: str) -> str:
-    """Return all fields of an item but its text as JSON, to hash the item later: that is faster.
-
-    Empty if the field ``name`` is not the ``text`` exactly, if the rest is long, or if it cannot be hashed.
-    """
-    if item.get(name) != text:
-        return ""
-    try:
-        packed = _as_json({other: value for other, value in item.items() if other != name})
-    except (TypeError, ValueError, RecursionError):
-        return ""
-    return packed if len(packed) <= _LONGEST_REST else ""
 
 
 def _encode(value: Any) -> Any:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -84,7 +85,7 @@ def test_an_export_replaces_nothing_and_is_for_its_user_alone(
 ) -> None:
     output, before = tmp_path / "copy.sqlite", set(tmp_path.iterdir())
     with monkeypatch.context() as patched:
-        patched.setattr(PageStore, "evidence", broken)
+        patched.setattr(PageStore, "evidence", Mock(side_effect=StoreError("The disk is gone.")))
         with pytest.raises(StoreError, match="The disk is gone"):
             run("export", "-o", output, "--store", url(east))
     assert set(tmp_path.iterdir()) == before
@@ -93,10 +94,6 @@ def test_an_export_replaces_nothing_and_is_for_its_user_alone(
         assert output.stat().st_mode & 0o777 == 0o600, "it holds the secret of the state"
     with pytest.raises(StoreError, match="already exists"):
         run("export", "-o", output, "--store", url(east))
-
-
-def broken(*_: object) -> None:
-    raise StoreError("The disk is gone.")
 
 
 @pytest.mark.parametrize("made", [False, True])

@@ -6,6 +6,7 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -46,15 +47,11 @@ def test_json_holds_the_whole_report(tmp_path: Path, kind: str, invoke: Invoke) 
 
 def test_a_failed_report_leaves_the_earlier_file(tmp_path: Path, sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("report.html").write_text("the one of before")
-    monkeypatch.setattr(Path, "replace", _full)
+    monkeypatch.setattr(Path, "replace", Mock(side_effect=OSError(28, "No space left on device")))
     with pytest.raises(NearDupError, match="make room"):
         run("report", "--store", sqlite)
     assert Path("report.html").read_text() == "the one of before"
     assert not list(tmp_path.glob(".part*"))
-
-
-def _full(*_: object) -> None:
-    raise OSError(28, "No space left on device")
 
 
 def test_a_missing_library_is_named_before_the_state_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

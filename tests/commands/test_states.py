@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -133,10 +134,9 @@ def test_looking_keeps_no_crawl_from_beginning(state: str, monkeypatch: pytest.M
 
 
 def test_without_room_for_a_copy_to_read_from_that_is_said(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(**_: Any) -> str:
-        raise FileNotFoundError(2, "No usable temporary directory found")
-
-    monkeypatch.setattr(kv_lock, "mkdtemp", full)
+    monkeypatch.setattr(
+        kv_lock, "mkdtemp", Mock(side_effect=FileNotFoundError(2, "No usable temporary directory found"))
+    )
     with pytest.raises(StoreError, match=r"cannot be copied for reading: .* Make room"):
         run("stats", "--store", state)
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from scrapy import Spider
@@ -73,10 +74,7 @@ class Slot:
         return self.answer()
 
     def fails(self) -> Slot:
-        def fail() -> None:
-            raise OSError("no room")
-
-        self.answer = fail
+        self.answer = Mock(side_effect=OSError("no room"))
         return self
 
 

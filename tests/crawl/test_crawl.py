@@ -282,9 +282,13 @@ def test_two_spiders_of_a_process_share_a_state(news: Site, run: Run, tmp_path: 
 
 
 def test_the_state_remembers_each_crawl_with_its_counts(news: Site, crawl: Crawl, tmp_path: Path) -> None:
-    state = f"sqlite://{tmp_path}/state.db"
+    state, feed = f"sqlite://{tmp_path}/state.db", tmp_path / "out.gz"
+    feed.write_bytes(b"\x1f\x8b")
+    gzip = {"format": "csv", "postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"]}
     assert crawl(NEWS, NEARDUP_STORE=state, **killed(2)).code == 9
-    crawl(NEWS, NEARDUP_STORE=state)
+    close_store(open_store(state, None))  # as a command does; it rolls back
+    crawl(NEWS, NEARDUP_STORE=state, FEEDS={f"file://{feed}": gzip})
+    assert Path(f"{feed}.broken-1").exists(), "a kill may break off a compressed feed"
     opened = open_store(state, None)
     dead, ended = CRAWLS.read(opened)
     close_store(opened)

@@ -213,10 +213,9 @@ def test_a_page_waits_for_the_feeds_of_all_its_items_and_no_more_once_one_is_los
 
 
 def test_each_feed_gets_an_item_that_one_before_it_cannot_write() -> None:
-    def write(item: int) -> None:
-        raise TypeError("cannot be serialised")
-
-    desk = Desk(full := Slot(), Slot(writes=write), good := Slot(), batch=1)
+    desk = Desk(
+        full := Slot(), Slot(writes=Mock(side_effect=TypeError("cannot be serialised"))), good := Slot(), batch=1
+    )
     assert (desk.delivery.export(1, SPIDER)[1], full.items, good.items) == (False, [1], [1])
     assert (desk.exporter.full, len(desk.exporter.slots)) == ([full, good], 3)
 
@@ -261,8 +260,8 @@ async def test_what_is_appended_to_a_feed_that_breaks_off_can_be_read(
     crawler = Crawler(Spider, {"FEEDS": {f"file://{path}": {"format": "jsonlines", **options}}})
     exporter = FeedExporter.from_crawler(crawler)
     exporter.open_spider(SPIDER)
-    (after_kill := notes()).count("neardup/taken_back")
-    Delivery(cast(Any, Mock()), after_kill, exporter).export({"c": 2}, SPIDER)
+    (delivery := Delivery(cast(Any, Mock()), notes(), exporter)).after_kill = True
+    delivery.export({"c": 2}, SPIDER)
     [slot] = exporter.slots
     slot.finish_exporting()
     await cast(Any, slot.storage.store(exporter._get_file(slot)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -338,10 +339,7 @@ def test_after_an_error_of_the_state_or_of_a_method_every_item_passes(
     """Once the state has failed nothing is judged and nothing waits."""
     court = Court()
 
-    def fail(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(court.detector, "check", fail)
+    monkeypatch.setattr(court.detector, "check", Mock(side_effect=error))
     assert court.kinds(({}, visit(1)), ({}, visit(2))) == [f"unjudged ({reason})"] * 2
     monkeypatch.undo()
     assert court.notes.state_failed is (court.kinds(({}, visit(3))) == ["unjudged (store_failed)"])

@@ -14,6 +14,7 @@ from errno import ENOSPC
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from filelock import FileLock
@@ -180,14 +181,11 @@ def test_an_empty_place_is_refused_and_nothing_is_made(url: str, tmp_path: Path)
 
 
 def test_a_state_that_never_keeps_still_is_given_up(url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def moves(*_: object) -> None:
-        raise Moving
-
     with at_work(url) as store:
         put(store, "http://a.example/1")
         monkeypatch.setattr(engines, "_TRIES", 3)
         monkeypatch.setattr(engines, "_PAUSE", 0)
-        monkeypatch.setattr(FileEngine, "_look", moves)
+        monkeypatch.setattr(FileEngine, "_look", Mock(side_effect=Moving))
         with pytest.raises(StoreError, match=r"changes too fast"):
             open_snapshot(url)
     assert [path.name for path in (tmp_path / "here").iterdir() if "look" in path.name] == []
@@ -246,10 +244,7 @@ def test_the_lock_is_free_even_if_a_refused_state_cannot_be_closed(url: str, mon
     with at_work(url):
         pass
     kind = FILE_ENGINES[url.partition(":")[0]]
-
-    def fail(*arguments: object, **options: object) -> None:
-        raise StoreError("the disk is gone")
-
+    fail = Mock(side_effect=StoreError("the disk is gone"))
     with monkeypatch.context() as broken:
         broken.setattr(kind, "open", fail)
         broken.setattr(kind, "close_files", fail)
@@ -274,10 +269,7 @@ def test_what_a_killed_look_has_left_goes_with_a_later_one(tmp_path: Path) -> No
 
 
 def test_a_disk_with_room_for_a_folder_but_no_lock_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_: FileLock) -> None:
-        raise OSError(ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(FileLock, "acquire", full)
+    monkeypatch.setattr(FileLock, "acquire", Mock(side_effect=OSError(ENOSPC, "No space left on device")))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises(StoreError, match=r"cannot be copied for reading: .* Make room"):
         ScratchDirectory(tmp_path / "state")
@@ -288,10 +280,7 @@ def test_a_fixed_folder_is_copied_elsewhere(url: str, tmp_path: Path, monkeypatc
     with at_work(url) as store:
         fill(store)
 
-    def other_disk(*_: object) -> None:
-        raise OSError("another disk")
-
-    monkeypatch.setattr("scrapy_neardup.kv.leveldb.os.link", other_disk)
+    monkeypatch.setattr("scrapy_neardup.kv.leveldb.os.link", Mock(side_effect=OSError("another disk")))
     elsewhere = tmp_path / "tmp"
     elsewhere.mkdir()
     made: list[Path] = []

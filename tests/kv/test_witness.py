@@ -9,6 +9,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -19,7 +20,7 @@ from scrapy_neardup.kv.files import FileEngine
 from scrapy_neardup.kv.tally import RowTally, Witness, check_bytes, of_row, secret_at
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.state.layout import pack_seen, record_key, url_key
-from scrapy_neardup.state.opening import open_at
+from scrapy_neardup.state.opening import open_at, open_snapshot
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.urls import default_url
 from tests.build import FILE_ENGINES
@@ -173,11 +174,8 @@ def test_a_state_that_nobody_wrote_to_yet_may_begin_again(spot: Spot, monkeypatc
     class Cut(BaseException):
         pass
 
-    def cut(*_: object, **__: object) -> None:
-        raise Cut
-
     with monkeypatch.context() as patched:
-        patched.setattr(spot.kind, "write", cut)
+        patched.setattr(spot.kind, "write", Mock(side_effect=Cut))
         with pytest.raises(Cut):
             spot.open()
     assert spot.witness.exists()
@@ -289,12 +287,9 @@ def test_a_state_may_be_ahead_of_its_witness(spot: Spot, later: str, monkeypatch
 
 
 def test_a_witness_that_cannot_be_written_stops_no_crawl(spot: Spot, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError("No space left on device")
-
     store = spot.open()
     with monkeypatch.context() as patched:
-        patched.setattr(Witness, "_put", full)
+        patched.setattr(Witness, "_put", Mock(side_effect=OSError("No space left on device")))
         fill(store, 1, 11)
         with pytest.raises(StoreError, match="No space left"):
             store.close()
@@ -340,8 +335,9 @@ def test_rows_that_do_not_fit_are_told_of_after_a_kill(spot: Spot) -> None:
             engine_of(store).write_rows(changes, sync=True)
             killed = case.copied(f"killed {number}")
             assert not check(store).sound, told
-        with pytest.raises(StoreDamaged, match=told):
-            killed.open()
+        for open_killed in (lambda killed=killed: open_snapshot(killed.kind.url(killed.location)), killed.open):
+            with pytest.raises(StoreDamaged, match=told):
+                open_killed()
 
 
 def test_a_state_that_is_refused_is_not_taken_for_sound_at_the_next_opening(spot: Spot) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -341,12 +342,9 @@ def test_leveldb_may_end_the_process_that_repairs(copy: Callable[[str], Path], m
 def test_what_fails_amid_the_work_leaves_nothing_behind(
     copy: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, error: BaseException
 ) -> None:
-    def fail(*_: Any) -> None:
-        raise error
-
     source = copy("sqlite")
     before = state_files(source.parent, source)
-    monkeypatch.setattr(copying, "sound_rows", fail)
+    monkeypatch.setattr(copying, "sound_rows", Mock(side_effect=error))
     with pytest.raises((StoreError, KeyboardInterrupt), match=r"make room|^$"):
         repair((FILE_ENGINES["sqlite"], str(source)), (FILE_ENGINES["sqlite"], str(source.parent / "mended.sqlite")))
     assert state_files(source.parent, source) == before
@@ -354,11 +352,8 @@ def test_what_fails_amid_the_work_leaves_nothing_behind(
 
 
 def test_a_copy_that_cannot_be_made_is_told(copy: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise OSError("Input/output error")
-
     source = copy("sqlite")
-    monkeypatch.setattr(shutil, "copyfile", fail)
+    monkeypatch.setattr(shutil, "copyfile", Mock(side_effect=OSError("Input/output error")))
     with pytest.raises(StoreError, match=r"cannot be copied: Input/output error\. .* room for two copies"):
         mend("sqlite", source)
 
@@ -383,11 +378,6 @@ class Leaves:
                 raise StoreError
             leaf = self.leaves[at]
             yield from (row for row in (reversed(leaf) if reverse else leaf) if low <= row[0] < high)
-
-
-def rows(many: int, seed: int = 1) -> list[Row]:
-    noise = random.Random(seed)
-    return sorted((b"u" + noise.randbytes(8), noise.randbytes(3)) for _ in range(many))
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ def test_the_bytes_are_written_down() -> None:
 def test_a_page_keeps_its_longest_sentences_title_words_numbers_and_the_order_of_both_ends() -> None:
     lines = [f"第{n}号渡船在河湾镇的码头上等了整整{n * 7}个小时{'啊' * (n % 7)}" for n in range(100, 200)]
     short, long = (sketch("。".join(some), " ".join(f"word{n}" for n in range(40))) for some in (lines[:14], lines))
-    assert (len(short.sentences), len(short.numbers.some), len(short.words)) == (3, 24, 16)
-    assert (long.numbers.is_long, len(long.numbers.some)) == (True, 24)
+    assert (len(short.sentences), len(short.numbers.some), len(short.words)) == (3, 28, 16)
+    assert (long.numbers.is_long, len(long.numbers.some)) == (True, 32)
     assert sketch("。".join(lines[:99])).numbers.all != long.numbers.all, "the sum of all, beside a sample"
     assert sketch(FERRY).numbers == Numbers(is_long=True)
     hashes = [OPEN.of(letters(normalize(line))) & 0xFFFF for line in lines]

@@ -64,47 +64,17 @@ def test_a_key_changes_with_the_bits_of_its_run_alone() -> None:
             assert [one != other for one, other in zip(keys, changed, strict=True)] == expected, tables
 
 
-class Words:
-    """Random texts over one vocabulary, in families that share much of what they say."""
-
-    def __init__(self, seed: int, size: int = 2000) -> None:
-        self._chance = np.random.default_rng(seed)
-        self._hashes = self._chance.integers(0, 2**64, size, dtype=np.uint64)
-        self._idf = self._chance.choice([0.5, 1.0, 3.0, 6.0, 11.95], size)
-        self._size = size
-
-    def text(self, words: int) -> dict[int, int]:
-        """Words by number, with how often each stands there."""
-        chosen = self._chance.choice(self._size, words, replace=False)
-        return dict(zip(chosen.tolist(), self._chance.geometric(0.5, words).tolist(), strict=True))
-
-    def edited(self, text: dict[int, int], share: float) -> dict[int, int]:
-        """The text with a share of its words dropped, and others in their place."""
-        kept = {word: times for word, times in text.items() if self._chance.random() > share}
-        return {**self.text(len(text) - len(kept)), **kept} if len(kept) < len(text) else kept
-
-    def vector(self, text: dict[int, int]) -> npt.NDArray[np.float64]:
-        """The text's TF-IDF vector of length 1, over the whole vocabulary."""
-        whole = np.zeros(self._size)
-        whole[list(text)] = np.array(list(text.values())) * self._idf[list(text)]
-        return np.asarray(whole / np.linalg.norm(whole))
-
-    def signature(self, text: dict[int, int], similarity: float) -> tuple[list[int], bytes]:
-        """The keys and the packed vector of the text."""
-        places = list(text)
-        times = np.array(list(text.values()), np.float64)
-        return vector(self._hashes[places], self._idf[places], times, similarity)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("similarity", [0.3, 0.8, 0.95])
 def test_the_prefix_filter_finds_every_pair_that_brute_force_finds(similarity: float) -> None:
-    words, texts = Words(seed=1), []
+    """Of texts over one vocabulary, in families of five: of each word how often it stands in the text."""
+    chance, size, texts = np.random.default_rng(1), 2000, list[npt.NDArray[np.float64]]()
+    hashes, idf = chance.integers(0, 2**64, size, dtype=np.uint64), chance.choice([0.5, 1.0, 3.0, 6.0, 11.95], size)
     for family in range(60):
-        first = words.text(5 + 3 * family)
-        texts += [first, *(words.edited(first, share) for share in (0.02, 0.1, 0.3, 0.6))]
-    signatures = [words.signature(text, similarity) for text in texts]
-    exact = np.array([words.vector(text) for text in texts])
+        drawn = [chance.geometric(0.5, size) * (chance.permutation(size) < 5 + 3 * family) for _ in range(2)]
+        texts += [np.where(chance.random(size) < share, *drawn) * 1.0 for share in (0.0, 0.02, 0.1, 0.3, 0.6)]
+    signatures = [vector(hashes[text > 0], idf[text > 0], text[text > 0], similarity) for text in texts]
+    exact = np.array([text * idf / np.linalg.norm(text * idf) for text in texts])
     exact, above = exact @ exact.T, 0
     for one, other in combinations(range(len(texts)), 2):
         if exact[one, other] >= similarity:
@@ -113,4 +83,4 @@ def test_the_prefix_filter_finds_every_pair_that_brute_force_finds(similarity: f
             assert cosine(signatures[one][1], signatures[other][1]) == pytest.approx(exact[one, other], abs=2e-6)
     assert above > 50
     assert max(len(keys) for keys, _ in signatures) < 255
-    assert sum(len(keys) for keys, _ in signatures) < sum(map(len, texts))
+    assert sum(len(keys) for keys, _ in signatures) < np.count_nonzero(texts)

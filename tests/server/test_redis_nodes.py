@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import redis
@@ -120,9 +121,6 @@ def test_while_a_slot_moves_nothing_is_done_by_halves_or_missed(cluster: Cluster
 def test_a_store_is_where_the_sentinels_say(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     """A working master learns seconds later that it is none any more: until then one asks the Sentinels."""
 
-    def refuse(*_: object) -> None:
-        raise redis.ConnectionError
-
     url = watched.url("a")
     with closing(store_at(url)) as store:
         put(store, "before", 5)
@@ -134,7 +132,7 @@ def test_a_store_is_where_the_sentinels_say(watched: Watched, monkeypatch: pytes
         put(store, "after", 5)
         assert store.kv.link.breaks == 1
         with monkeypatch.context() as patched:
-            patched.setattr("redis.Redis.sentinel_get_master_addr_by_name", refuse)
+            patched.setattr("redis.Redis.sentinel_get_master_addr_by_name", Mock(side_effect=redis.ConnectionError))
             store.kv.link._located -= 1.5
             assert store.pages == 2, "nobody says where it is, so it is where it was"
         assert paths(store) == ["after", "before"]

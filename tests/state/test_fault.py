@@ -17,7 +17,8 @@ def page(id: int, name: str) -> Record:
 
 
 @pytest.fixture
-def disk() -> Disk:
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    monkeypatch.setattr(journal.Journal, "batch", 60)
     return Disk()
 
 

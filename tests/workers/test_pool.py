@@ -279,12 +279,9 @@ def test_a_cancelled_task_starts_no_worker(tmp_path: Path) -> None:
 
 @slow
 def test_few_threads_make_few_workers_and_none_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(thread: threading.Thread) -> None:
-        raise RuntimeError("can't start new thread")
-
     with opened(reading(), 2) as pool:
         reader_of(pool, "calm")
-        monkeypatch.setattr(threading.Thread, "start", refuse)
+        monkeypatch.setattr(threading.Thread, "start", Mock(side_effect=RuntimeError("can't start new thread")))
         futures = [pool.submit(raw(order)) for order in ("pause", "calm")]
         assert all(isinstance(future.result(60), Page) for future in futures)
     with opened(reading()) as pool:

@@ -118,6 +118,8 @@ class FixedThresholds(NamedTuple):
     few_numbers: int = 5
     #: Share of numbers, of the text with fewer, that the other one lacks: from it on a page is another notice.
     other_numbers: float = 0.6
+    #: Different shingles up to which a text may be a bulletin of a site, with other numbers each day under one title.
+    bulletin: int = 1000
     #: Share of the shorter list of links from which two lists are the same.
     same_links: float = 0.5
 

@@ -23,8 +23,8 @@ class Decision(NamedTuple):
 class PairJudge:
     """Judges a ``new`` page against an ``earlier`` one.
 
-    The first of ``RULES`` that applies answers. If it finds a copy, one of ``CHECKS`` may reject it. If it finds none,
-    ``_is_within`` may find one all the same. ``common``: keys that too many originals have, so they prove nothing.
+    The first of ``RULES`` that applies answers. If it finds no copy, ``_is_within`` may find one all the same. One of
+    ``CHECKS`` may reject a copy. ``common``: keys that too many originals have, so they prove nothing.
     """
 
     def __init__(
@@ -63,8 +63,8 @@ class PairJudge:
     @property
     def in_form(self) -> bool:
         """Whether they look alike, may be of one site, and a title word of one is missing in the other."""
-        if not self.may_be_one_site or self.new.words == self.earlier.words:  # then the features are not needed
-            return False
+        if not self.may_be_one_site or self.same_article or self.new.words == self.earlier.words:
+            return False  # before the features are asked
         return self.texts.similarity >= FIXED.alike and self.texts.gone > 0
 
     @property
@@ -305,9 +305,10 @@ def _give_other_numbers(pair: PairJudge) -> Decision | None:
     elif new.lines or earlier.lines:
         differ = bool(new.article and earlier.article) and features.numbers >= FIXED.other_numbers
     else:
-        may_be_corrected = same_title and ours.is_long
-        contradict = in_form and not may_be_corrected and ours.contradicts(theirs)
-        differ = contradict or features.numbers >= FIXED.other_numbers
+        may_be_bulletin = features.length <= FIXED.bulletin if pair.same_site else not ours.is_long
+        contradict = in_form and (may_be_bulletin or not same_title) and ours.contradicts(theirs)
+        may_differ = pair.may_be_one_site or features.title_numbers  # of two sites each has other dates in its frame
+        differ = contradict or (may_differ and features.numbers >= FIXED.other_numbers)
     return Decision(False, "The pages give other numbers. They are two notices.") if differ else None
 
 

@@ -21,7 +21,7 @@ _MAX_LETTERS = 255
 #: Most shingles of a short text.
 SHORT = 400
 #: Most long sentences, numbers and title words.
-MAX_SENTENCES, MAX_NUMBERS, MAX_WORDS = 3, 24, 16
+MAX_SENTENCES, MAX_NUMBERS, MAX_WORDS = 3, 32, 16
 #: Sentences in the order of a page: so many from its beginning, and from its end.
 FIRST, LAST = 16, 8
 #: Sentences with which a page opens.
