@@ -241,6 +241,14 @@ def test_of_a_gallery_pages_are_copies_only_where_the_captions_are_a_small_part_
         assert (copied(answer(judge, second)) == "0") == copies
 
 
+def test_notices_of_one_form_are_two_if_most_numbers_of_the_articles_differ() -> None:
+    judge, form = detector(), ["".join(filter(str.isalpha, line)) for line in story(7, 23)]
+    for number, (shares, price, day) in enumerate([(2084, 1396, 27), (1350, 880, 30)]):
+        bought = f"渡口{day}日买入{shares}股，共{price}元，每股{price / shares:.2f}元，{day + 1}日告知股东和码头上的人，钟敲了很久。"
+        page = shown(f"{number}", [bought, *form], story(2, 2), told=True)
+        assert answer(judge, page).outcome is Outcome.UNIQUE
+
+
 def test_a_print_version_is_a_copy_of_the_full_page_and_the_other_way_round() -> None:
     for first in ["full", "print"]:
         judge = known_site()
