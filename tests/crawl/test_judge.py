@@ -345,6 +345,7 @@ def test_after_an_error_of_the_state_or_of_a_method_every_item_passes(
     assert court.notes.state_failed is (court.kinds(({}, visit(3))) == ["unjudged (store_failed)"])
     assert court.notes.state_failed is (reason == "store_failed")
     assert (court.count("errors"), caplog.text.count("Traceback")) == (errors, tracebacks)
+    assert caplog.text.count("From here on every item passes unjudged.") == court.notes.state_failed
 
 
 def test_an_item_whose_fields_are_missing_or_cannot_be_read_passes() -> None:

@@ -82,6 +82,8 @@ def test_a_word_is_gone_that_stands_in_one_text_alone() -> None:
     old_page = page(FERRY, "开航")
     assert gone(page(f"{BELL[:80]}。{FERRY}", "流沙 开航"), old_page) == 0.0
     assert gone(page(FERRY.replace("全是流沙", "尽是些流沙"), "流沙 开航"), old_page) == 0.5
+    apart, joined = (page(f"{MILL} {word}", word) for word in ("note book", "notebook"))
+    assert not judged(apart, joined).in_form
 
 
 @pytest.mark.parametrize("more", [{}, {"reader": "prose"}, {"reader": "article", "main": None}])
@@ -170,6 +172,8 @@ def test_every_part_of_an_item_title_counts_on_a_site() -> None:
     assert values(explained(one, other))["same_title"] == 0.0
     whole = replace(other, title="港口工具库")
     assert values(explained(one, whole))["same_title"] == values(explained(whole, one))["same_title"] == 1.0
+    first, second = (replace(one, title=f"港口工具库的管理 - {word}", site="") for word in ("攻击者", "服务器"))
+    assert values(explained(first, second))["form"] == 1.0
     one = replace(one, text=one.text.replace("今后我们还会", "接下来几个月里我们的小组都会"))
     assert not judged(one, other).duplicate
     assert "two things" in explained(one, other).decision

@@ -15,11 +15,10 @@ import pytest
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import compiled
 from scrapy_neardup.hashing.keyed import Keyed
-from scrapy_neardup.hashing.keys import key_of, keys_of
+from scrapy_neardup.hashing.keys import keys_of
 from scrapy_neardup.methods import METHODS, Method, make_method
-from scrapy_neardup.methods.base import IsCommon, nothing_is_common
-from scrapy_neardup.methods.cascade.method import Cascade
-from scrapy_neardup.model import Fingerprint, Page, SiteCounts
+from scrapy_neardup.methods.base import nothing_is_common
+from scrapy_neardup.model import Fingerprint, Page
 
 GOLDEN = Path(__file__).with_name("golden.json")
 
@@ -184,20 +183,6 @@ def test_a_state_keeps_the_lower_bits_of_keys(method: Method) -> None:
         keys = keyed.for_state(page, None).keys
         assert keys == keys_of(keyed.fingerprint_own(page, nothing_is_common).keys), name
         assert max(keys, default=0) < 2**40, name
-
-
-class Wide(Cascade):
-    """A user's own method, which knows nothing of keys in a state."""
-
-    def fingerprint_own(self, page: Page, is_common: IsCommon, site: SiteCounts | None = None) -> Fingerprint:
-        made = super().fingerprint_own(page, is_common, site)
-        return replace(made, keys=(*made.keys, 2**64 - 1))
-
-
-def test_a_state_keeps_the_lower_bits_of_keys_of_a_user_method() -> None:
-    keys = Wide().with_hashes(Keyed(b"a secret")).for_state(PAGES["ferry"], None).keys
-    assert len(keys) > 1
-    assert keys[-1] == key_of(2**64 - 1)
 
 
 #: Methods that read punctuation: where sentences, segments or lines end.
