@@ -244,8 +244,8 @@ def test_of_a_gallery_pages_are_copies_only_where_the_captions_are_a_small_part_
 def test_notices_of_one_form_are_two_if_most_numbers_of_the_articles_differ() -> None:
     judge, form = detector(), ["".join(filter(str.isalpha, line)) for line in story(7, 23)]
     for number, (shares, price, day) in enumerate([(2084, 1396, 27), (1350, 880, 30)]):
-        bought = f"渡口{day}日买入{shares}股，共{price}元，每股{price / shares:.2f}元，{day + 1}日告知股东和码头上的人，钟敲了很久。"
-        page = shown(f"{number}", [bought, *form], story(2, 2), told=True)
+        bought = f"渡口{day}日买入{shares}股，共{price}元，每股{price / shares:.2f}元，{day + 1}日告知码头上的人，"
+        page = shown(f"{number}", [f"{bought}钟敲了很久。", *form], story(2, 2), told=True)
         assert answer(judge, page).outcome is Outcome.UNIQUE
 
 
