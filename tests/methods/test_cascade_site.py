@@ -213,6 +213,10 @@ def test_a_heading_that_names_the_site_is_no_headline() -> None:
             page = shown(f"{number}", story(number, 4), [*story(900, 60), *teasers], title)
             verdict = answer(judge, replace(page, headline=headline.format(title)))
             assert verdict.outcome is Outcome.UNIQUE
+    for number, month in enumerate(("of May", "in June")):
+        page = shown(month[-3:], [*story(1, 24), *story(number, 1)], FORM, f"River news {month}")
+        verdict = answer(judge, replace(page, headline="渡口停航"))
+    assert copied(verdict) == "May"
 
 
 def test_a_text_that_came_without_html_is_judged_as_it_always_was() -> None:

@@ -111,7 +111,9 @@ class PairJudge:
             self.new.lines,
             self.earlier.lines,
             self.fingerprint.site,
-            common_headlines=common_headlines(self.new, self.earlier, other_name=bool(features.other_name)),
+            common_headlines=common_headlines(
+                self.new, self.earlier, features.title, other_name=features.other_name > 0
+            ),
             titles_alike=titles_alike and not features.title_numbers,
             same_article=self.same_article,
             similarity=features.similarity,
