@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from scrapy_neardup.text.normalize import letters, normalize
-from scrapy_neardup.text.sentences import sentences
+from scrapy_neardup.text.sentences import sentences, shorten_checksums
 
 
 class Mark(str, Enum):
@@ -40,7 +40,7 @@ def own_letters(sentence: str, *, simplified: bool = False) -> str:
 def with_letters(text: str, *, simplified: bool = False) -> list[tuple[str, str]]:
     """Return each sentence of a text with its ``own_letters``; in less time than one by one."""
     found = sentences(text)
-    lines = normalize("\n".join(found), simplified=simplified).split("\n") if found else []
+    lines = normalize(shorten_checksums("\n".join(found)), simplified=simplified).split("\n") if found else []
     return list(zip(found, map(letters, lines), strict=True))
 
 
@@ -112,7 +112,7 @@ def shared_sentences(
     fewer than ``at_least`` letters do not count.
     """
     different = list(dict.fromkeys(sentences(text)))
-    lines = normalize("\n".join(different), simplified=simplified).split("\n") if different else []
+    lines = normalize(shorten_checksums("\n".join(different)), simplified=simplified).split("\n") if different else []
     order = [at for at in sorted(range(len(lines)), key=lambda at: -len(lines[at])) if len(lines[at]) >= at_least]
     found: list[tuple[int, int]] = []
     for some in order[:limit], order[limit:]:

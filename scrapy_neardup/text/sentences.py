@@ -32,6 +32,9 @@ _CLOSING = re.escape(CLOSING)
 # class, twice as fast as an alternative.
 _END = re.compile(rf"[{MARKS}.](?:(?<!\.)|(?=[\s{QUOTES}{_CLOSING}]))[{MARKS}]*[{_CLOSING}]*")
 _DIGITS = re.compile(r"[0-9]+")
+#: Checksums and keys. Of every fourth character of one, eight in a row are hexadecimal digits; of few other texts.
+_CHECKSUM = re.compile(r"[0-9A-Fa-f]{32,}")
+_IS_HEX = bytes(chr(byte) in "0123456789ABCDEFabcdef" for byte in range(256))
 #: Fewest letters of a line of prose: menu entries and captions are shorter.
 _PROSE_LINE = 10
 #: Most texts have prose enough in so many characters; then the rest is not split.
@@ -56,6 +59,17 @@ def digits(letters: str) -> list[str]:
     ['2024', '3', '12']
     """
     return _DIGITS.findall(letters)
+
+
+def shorten_checksums(text: str) -> str:
+    """Return a text with the first digits of each checksum only: translations of release notes share little else.
+
+    >>> shorten_checksums("MD5 0f343b0931126a20f133d67c2b018a3b, 31415926535897932384626433832795")
+    'MD5 0f343, 31415926535897932384626433832795'
+    """
+    if bytes([1] * 8) not in text[3::4].encode("utf-8", "surrogatepass").translate(_IS_HEX):  # nearly all
+        return text
+    return _CHECKSUM.sub(lambda found: found[0] if found[0].isdigit() else found[0][:5], text)
 
 
 def why_unjudged(text: str, needed: int) -> AnyReason:
@@ -134,6 +148,7 @@ def segment(text: str, hashes: Keyed, others: Sequence[str] = (), *, simplified:
     >>> found.sentences, found.lines
     (['船来了,我们走'], ['船来了我们走'])
     """
+    text = shorten_checksums(text)
     if (kernels := compiled.kernels) is not None:
         known, keys = known_characters(), (hashes.secret, *hashes.drawn)
         cut = None if simplified else kernels.cut_text(known, text, *keys, False, [*others])

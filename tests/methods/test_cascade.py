@@ -53,6 +53,17 @@ def test_a_copy_with_some_characters_changed_is_a_duplicate_and_found(text: str,
         assert common_keys(copy, original), seed
 
 
+def test_a_translation_of_release_notes_is_no_copy_as_checksums_are_no_text() -> None:
+    rng = random.Random(5)
+    files = "\n".join(f"SHA512 ({kind}): {rng.randbytes(64).hex()}" for kind in ("gz", "xz", "zip"))
+    texts = (
+        "2.7 修好了渡船的锁，开航之前会敲钟。许多人帮助了我们，在此致谢。",
+        "2.7 mends the lock of the ferry. Thank you!",
+    )
+    one, other = (page(f"{text}\n{files}", "River 2.7", site="a.example") for text in texts)
+    assert not judged(other, one).duplicate
+
+
 @settings(deadline=None, max_examples=40)
 @given(st.permutations(FERRY.split("\n")))
 def test_a_copy_with_its_paragraphs_in_another_order_is_a_duplicate(paragraphs: list[str]) -> None:

@@ -213,6 +213,10 @@ def test_a_heading_that_names_the_site_is_no_headline() -> None:
             page = shown(f"{number}", story(number, 4), [*story(900, 60), *teasers], title)
             verdict = answer(judge, replace(page, headline=headline.format(title)))
             assert verdict.outcome is Outcome.UNIQUE
+    for number, month in enumerate(("of May", "in June")):
+        page = shown(month[-3:], [*story(1, 24), *story(number, 1)], FORM, f"River news {month}")
+        verdict = answer(judge, replace(page, headline="渡口停航"))
+    assert copied(verdict) == "May"
 
 
 def test_a_text_that_came_without_html_is_judged_as_it_always_was() -> None:
@@ -239,6 +243,14 @@ def test_of_a_gallery_pages_are_copies_only_where_the_captions_are_a_small_part_
         first, second = (shown(f"{number}", [*text, *story(600 + number, 2)], FORM) for number in range(2))
         assert answer(judge, first).outcome is Outcome.UNIQUE, story_lines
         assert (copied(answer(judge, second)) == "0") == copies
+
+
+def test_notices_of_one_form_are_two_if_most_numbers_of_the_articles_differ() -> None:
+    judge, form = detector(), ["".join(filter(str.isalpha, line)) for line in story(7, 23)]
+    for number, (shares, price, day) in enumerate([(2084, 1396, 27), (1350, 880, 30)]):
+        bought = f"渡口{day}日买入{shares}股，共{price}元，每股{price / shares:.2f}元，{day + 1}日告知码头上的人，"
+        page = shown(f"{number}", [f"{bought}钟敲了很久。", *form], story(2, 2), told=True)
+        assert answer(judge, page).outcome is Outcome.UNIQUE
 
 
 def test_a_print_version_is_a_copy_of_the_full_page_and_the_other_way_round() -> None:

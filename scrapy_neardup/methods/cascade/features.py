@@ -128,7 +128,7 @@ def compare(
     names = length >= FIXED.names_again and (is_one_site or not (new.site and earlier.site))
     gone, other_name = title.differ(earlier, names=names) if title and other_words else (0, False)
     similar_title, other_numbers = _compare_titles(new, earlier)
-    has_same_headline = bool(common_headlines(new, earlier, other_name=other_name))
+    has_same_headline = bool(common_headlines(new, earlier, similar_title, other_name=other_name))
     same_title = float(new.has_title_of(earlier) or has_same_headline)
     is_repeated = same_title > 0 or new.title == earlier.title > 0
     titles_tell = gone > 0 or other_name or is_repeated or similar_title < p.retitled or other_numbers
@@ -157,15 +157,15 @@ def compare(
     )
 
 
-def common_headlines(new: Sketch, earlier: Sketch, *, other_name: bool) -> frozenset[int]:
-    """Return the headlines of both pages.
+def common_headlines(new: Sketch, earlier: Sketch, title: float, *, other_name: bool) -> frozenset[int]:
+    """Return the headlines of both pages; ``title``: how similar the titles are.
 
-    Where each title names another thing (``other_name``), a headline that is neither page's title names the site.
+    If these share little, and each names another thing (``other_name``), a headline that is neither names the site.
     """
     if new.lines is None or earlier.lines is None:
         return frozenset()
     common = new.lines.headlines & earlier.lines.headlines
-    return common & {new.title, earlier.title} if other_name else common
+    return common & {new.title, earlier.title} if other_name and title < FIXED.other_notice else common
 
 
 def _contained_share(new: Sketch, earlier: Sketch, in_both: float, site_free: bytes, bits: int) -> float:

@@ -111,7 +111,9 @@ class PairJudge:
             self.new.lines,
             self.earlier.lines,
             self.fingerprint.site,
-            common_headlines=common_headlines(self.new, self.earlier, other_name=bool(features.other_name)),
+            common_headlines=common_headlines(
+                self.new, self.earlier, features.title, other_name=features.other_name > 0
+            ),
             titles_alike=titles_alike and not features.title_numbers,
             same_article=self.same_article,
             similarity=features.similarity,
@@ -295,7 +297,7 @@ def _give_other_numbers(pair: PairJudge) -> Decision | None:
     A form is filled in with another date, version or price, and little else differs. A copy repeats the numbers. In a
     form it is enough if each text has a number that the other lacks; long texts under one title are exempt, as a copy
     may correct a number. Where the titles give different numbers, any difference in the numbers of the texts is enough.
-    Only this last holds for texts from HTML, as they may hold counters.
+    Texts from HTML may hold counters: there only this last counts, and most numbers of two articles of one site.
     """
     new, earlier, features = pair.new, pair.earlier, pair.features
     ours, theirs, same_title = new.numbers, earlier.numbers, bool(features.same_title)
@@ -303,7 +305,8 @@ def _give_other_numbers(pair: PairJudge) -> Decision | None:
     if in_form and features.title_numbers and not same_title:
         differ = ours != theirs
     elif new.lines or earlier.lines:
-        differ = False
+        are_articles = pair.same_site and bool(new.article and earlier.article)
+        differ = are_articles and features.numbers >= FIXED.other_numbers
     else:
         may_be_bulletin = features.length <= FIXED.bulletin if pair.same_site else not ours.is_long
         contradict = in_form and (may_be_bulletin or not same_title) and ours.contradicts(theirs)

@@ -135,7 +135,7 @@ class Numbers(NamedTuple):
         ours, theirs = self.some, other.some
         if self.is_long:
             # Compare only up to the largest hash that both samples cover.
-            known = min(max(ours), max(theirs))
+            known = min(max(some) if len(some) >= MAX_NUMBERS else 2**16 for some in (ours, theirs))
             ours, theirs = (frozenset(one for one in some if one <= known) for some in (ours, theirs))
             if min(len(ours), len(theirs)) < FIXED.few_numbers:
                 return 0.0
