@@ -64,7 +64,7 @@ class Desk:
                 page.in_pipelines += 1
             else:
                 feeds, _ = self.delivery.export(page.verdict.id, SPIDER) if event == "s" else (frozenset(), False)
-                self.delivery.end(page, ENDS[event], feeds)
+                self.delivery.note_end(page, ENDS[event], feeds)
 
     def deliver(self, *ids: int) -> None:
         """Items of these pages come through, and go into whatever feeds are open."""
@@ -230,7 +230,7 @@ def test_a_batch_may_be_stored_while_its_last_item_is_written() -> None:
     assert desk.exporter.full == [slot]
     store(slot)
     assert desk.sealed == [1]
-    desk.delivery.end(last, "scraped", feeds)
+    desk.delivery.note_end(last, "scraped", feeds)
     assert desk.sealed == [1, 2]
 
 
