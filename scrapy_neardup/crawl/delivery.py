@@ -18,7 +18,7 @@ from gzip import GzipFile
 from itertools import count
 from lzma import LZMAFile
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from scrapy import Spider, signals
@@ -55,12 +55,12 @@ logger = line_logger(__name__)
 #: Errors of files that cannot be synced: pipes, standard output, some network file systems.
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
 #: Formats to which a later crawl may append.
-_LINES = ("jsonlines", "jsonl", "jl", "csv")
+_APPENDABLE = ("jsonlines", "jsonl", "jl", "csv")
 #: The plugins that compress a feed, and what reads it.
 _UNPACK: dict[Any, Any] = {GzipPlugin: GzipFile, Bz2Plugin: BZ2File, LZMAPlugin: LZMAFile}
 _BLOCK = 1_000_000
 #: A feed with one of these in its name is never overwritten.
-_TIMES = ("%(time)s", "%(batch_time)s")
+_TIME_PLACEHOLDERS = ("%(time)s", "%(batch_time)s")
 _OVERWRITES = (
     "This crawl overwrites the feed %s. The state knows %d pages, and those that earlier crawls delivered do not come "
     "again. Give each crawl its own feed with %%(time)s. If each feed is to hold everything, set NEARDUP_STORE = "
@@ -77,8 +77,8 @@ _BREAKS_OFF = (
 )
 
 
-#: How an item leaves the pipelines: it came through; a later pipeline dropped it; a later pipeline or a feed raised an
-#: error, so a wanted item is lost.
+#: How an item leaves the pipelines: it came through; a pipeline after ours dropped it; such a pipeline or a feed raised
+#: an error, so a wanted item is lost.
 End = Literal["scraped", "dropped", "failed"]
 
 
@@ -93,7 +93,7 @@ class Delivery:
     ) -> None:
         """``exporter``: writes the feeds that pages wait for. Without it pages wait for no feed.
 
-        ``known_pages``: if the state knows pages, a feed that this crawl overwrites causes a warning.
+        ``known_pages``: pages in the state. If there are any, a feed that this crawl overwrites causes a warning.
         """
         self._detector = detector
         self._notes = notes
@@ -102,8 +102,8 @@ class Delivery:
         self._is_closed = False
         #: Whether an earlier crawl was killed, or a feed of it was not stored.
         self.after_kill = False
-        #: The files of feeds that Scrapy writes to at this moment.
-        self._open: dict[FeedSlot, Awaited] = {}
+        #: The feeds of Scrapy at this moment.
+        self._feeds: dict[FeedSlot, Awaited] = {}
         self._waiting = WaitingPages()
 
     def listen(self, manager: SignalManager) -> None:
@@ -112,23 +112,23 @@ class Delivery:
         Scrapy sends the signals of an item in the context of its pipelines. So ``end_ticket`` finds its ticket in a
         context variable.
 
-        Scrapy swallows what its feed exports raise on ``item_scraped``, and nobody would know whether an item was
-        written. So from now on they get items only from ``export``.
+        Scrapy only logs an error of a feed on ``item_scraped``, so this class would not know whether an item was
+        written. From now on feeds get items only from ``export``.
         """
         if self._exporter is not None:
             manager.disconnect(self._exporter.item_scraped, signals.item_scraped)
-        manager.connect(self.begin, signals.spider_opened)  # connected last, so the feeds are open
+        manager.connect(self.begin, signals.spider_opened)  # after Scrapy's feeds
         manager.connect(self._item_scraped, signals.item_scraped)
         for signal in (signals.item_dropped, signals.item_error):
             manager.connect(self._item_lost, signal)
 
     def close(self) -> None:
-        """Do not touch the state from now on."""
+        """From now on leave the state alone."""
         self._is_closed = True
 
     def unstored(self) -> list[str]:
         """The names of the feeds that pages still wait for: once all feeds are closed, those that were not stored."""
-        return sorted({one.name for one in self._waiting.awaited()} - {""})
+        return sorted({one.name for one in self._waiting.awaited()} - {""})  # a visit has no name
 
     # Items
 
@@ -143,26 +143,26 @@ class Delivery:
         ticket = end_ticket()
         if ticket is None:
             return
-        ticket.visit.is_failed |= how == "failed" and not ticket.is_used  # in an earlier pipeline
+        ticket.visit.is_failed |= how == "failed" and not ticket.is_used  # before it reached our pipeline
         if ticket.page is not None and not self._is_closed:
-            self.end(ticket.page, how, feeds)
+            self.note_end(ticket.page, how, feeds)
         ticket.visit.end_item()
 
-    def end(self, page: JudgedPage, how: End, feeds: Set[Awaited] = frozenset()) -> None:
+    def note_end(self, page: JudgedPage, how: End, feeds: Set[Awaited] = frozenset()) -> None:
         """Note how an item of a page ended, and which feeds wrote it.
 
         The page is settled once none of its items is in the pipelines. It is committed if one came through and none
         failed. Otherwise it is rolled back, even if it was committed for earlier items.
         """
-        page.in_pipelines -= 1
+        page.in_pipelines, awaited = page.in_pipelines - 1, page.awaited | feeds
         page.is_scraped |= how == "scraped"
         page.is_failed |= how == "failed"
         if (visit := page.visit) is not None:
             page.is_failed |= visit.is_failed
             visit.on_done = self._end_visit
             if not visit.is_last:  # more items of the response may share the page
-                feeds = feeds | {visit}
-        page.awaited = page.awaited | feeds
+                awaited = awaited | {visit}
+        page.awaited = awaited
         try:
             self._settle(page)
         except StoreError as error:
@@ -173,7 +173,7 @@ class Delivery:
         if reservation is None or page.is_rolled_back:
             return
         id = reservation.record.id
-        if page.is_committed and page.awaited:
+        if page.is_committed and page.awaited:  # one more item of it came through, so it waits for its feeds too
             self._wait(id, page.awaited)
         if page.in_pipelines:
             return
@@ -194,15 +194,15 @@ class Delivery:
     # Feeds
 
     def begin(self) -> None:
-        """Scrapy has opened its feeds, and written nothing: warn of those that it will overwrite."""
+        """Warn of the feeds that Scrapy will overwrite. It has made them, and opened no file yet."""
         self._watch_feeds()
-        for slot, feed in self._open.items() if self._known_pages else ():
+        for slot, feed in self._feeds.items() if self._known_pages else ():
             if _overwrites(slot):
                 self._notes.count(stats.OVERWRITTEN)
                 logger.warning(_OVERWRITES, feed.name, self._known_pages)
 
     def export(self, item: Any, spider: Spider) -> tuple[Set[Awaited], bool]:
-        """Have every feed that takes the item write it. A full batch may be stored by then.
+        """Have every feed that takes the item write it. Scrapy may close a full batch during this call.
 
         Each feed gets it separately: if one fails, the next ones get it all the same. Returns the feeds that wrote it,
         and whether none has failed.
@@ -213,8 +213,8 @@ class Delivery:
         writers: set[Awaited] = set()
         slots: list[FeedSlot] = []
         is_written = True
-        for slot, feed in self._open.items():
-            count, exporter.slots = slot.itemcount, [slot]
+        for slot, feed in self._feeds.items():
+            before, exporter.slots = slot.itemcount, [slot]  # the exporter writes to all its slots
             try:
                 exporter.item_scraped(item, spider)
             except Exception as error:  # raised further, Scrapy would blame this package
@@ -228,7 +228,7 @@ class Delivery:
                     error,
                     exc_info=self._notes.mark_logged("feed"),
                 )
-            if slot.itemcount > count:
+            if slot.itemcount > before:
                 writers.add(feed)
             slots += exporter.slots
         exporter.slots = slots
@@ -236,7 +236,7 @@ class Delivery:
 
     def _watch_feeds(self) -> None:
         slots = self._exporter.slots if self._exporter is not None else ()
-        self._open = {slot: self._open.get(slot) or self._watch_feed(slot) for slot in slots}
+        self._feeds = {slot: self._feeds.get(slot) or self._watch_feed(slot) for slot in slots}
 
     def _watch_feed(self, slot: FeedSlot) -> Awaited:
         """The feed of a slot, which seals its pages when it is stored.
@@ -253,7 +253,7 @@ class Delivery:
         async def store_and_seal(file: Any) -> Any:
             _sync(file)
             result: Any = await ensure_awaitable(store_file(file))  # if it raises, pages wait for it to the end
-            self._end_awaited(feed)
+            self._free_pages(feed)
             return result
 
         storage.open = open_and_mend  # type: ignore[method-assign]
@@ -263,15 +263,15 @@ class Delivery:
     # Sealing
 
     def _wait(self, id: int, awaited: Set[Awaited]) -> None:
-        """Seal the page once all these are done."""
+        """Seal the page once all these are done, whatever it waited for before."""
         self._waiting.remove(id)
         if waiting := frozenset(one for one in awaited if not one.is_done):
             self._waiting.add(id, waiting)
         else:
-            self._conclude([id])
+            self._seal_or_roll_back([id])
 
     def _end_visit(self, visit: Visit) -> None:
-        """All items of a response have ended, and some share a page."""
+        """All items of a response have ended, so its pages wait for no more of them."""
         comes_twice = visit.is_failed or any(page.is_failed and page.is_scraped for page in visit.pages.values())
         if comes_twice and visit.served is not None:
             self._notes.warn_once(
@@ -281,20 +281,20 @@ class Delivery:
                 "that the log shows, or raise CloseSpider before the first item of a response.",
                 visit.served.url,
             )
-        self._end_awaited(visit)
+        self._free_pages(visit)
 
-    def _end_awaited(self, awaited: Awaited) -> None:
+    def _free_pages(self, awaited: Awaited) -> None:
         """Seal the pages that waited only for this; roll them back if it has failed."""
         awaited.is_done = True
         for all_of_them, ids in self._waiting.pop(awaited).items():
             others = all_of_them - {awaited}
             if awaited.is_failed or not others:
-                self._conclude(ids, is_failed=awaited.is_failed)
+                self._seal_or_roll_back(ids, is_failed=awaited.is_failed)
                 continue
             for id in ids:
                 self._waiting.add(id, others)
 
-    def _conclude(self, ids: Sequence[int], *, is_failed: bool = False) -> None:
+    def _seal_or_roll_back(self, ids: Sequence[int], *, is_failed: bool = False) -> None:
         """Seal pages, or roll them back."""
         if self._is_closed or self._notes.state_failed:
             return
@@ -312,8 +312,8 @@ class Delivery:
 class WaitingPages:
     """Ids of pages that wait: at most nine bytes a page, however many feeds take it.
 
-    There is one sorted array for each set of feeds. Successive pages wait for the same feeds, so there are as few
-    arrays as feeds are open. An id is the time at which its page was judged, so nearly every one comes last.
+    There is one sorted array for each set of feeds and responses. Successive pages wait for the same feeds, so there
+    are few arrays. An id is the time at which its page was judged, so a new one is nearly always the largest.
     """
 
     def __init__(self) -> None:
@@ -334,7 +334,7 @@ class WaitingPages:
                 return
 
     def pop(self, awaited: Awaited) -> dict[frozenset[Awaited], array[int]]:
-        """Remove the pages that wait for this; returns them by the set of their feeds."""
+        """Remove the pages that wait for this; returns them by all that they wait for."""
         return {all_of_them: self._ids.pop(all_of_them) for all_of_them in list(self._ids) if awaited in all_of_them}
 
     def awaited(self) -> set[Awaited]:
@@ -342,7 +342,7 @@ class WaitingPages:
 
 
 def leave_out_feeds(crawler: Crawler) -> None:
-    """For a dry run: open only the feeds of the command line, and log the others.
+    """For a dry run, before the spider opens: leave only the feeds of the command line, and log the others.
 
     With ``-o`` and ``-O`` Scrapy writes the feeds of the command line and of the project.
     """
@@ -376,10 +376,10 @@ def _overwrites(slot: FeedSlot) -> bool:
     """Whether the feed may have earlier content, and this crawl replaces it.
 
     Scrapy overwrites with -O or ``'overwrite': True``, and by default on S3, FTP and Google Cloud, also batches:
-    ``%(batch_id)d`` begins at 1 in each crawl.
+    ``%(batch_id)d`` begins at 1 in each crawl. Nobody looks what S3 and Google Cloud hold.
     """
     storage = slot.storage
-    if isinstance(storage, StdoutFeedStorage) or any(time in slot.uri_template for time in _TIMES):
+    if isinstance(storage, StdoutFeedStorage) or any(time in slot.uri_template for time in _TIME_PLACEHOLDERS):
         return False
     if isinstance(storage, (S3FeedStorage, GCSFeedStorage)):
         return True
@@ -394,7 +394,7 @@ def _sync(file: Any) -> None:
     try:
         file.flush()
         os.fsync(file.fileno())
-    except (AttributeError, ValueError):  # no file of the system, or a closed one
+    except (AttributeError, ValueError):  # not a real file, or a closed one
         pass
     except OSError as error:
         if error.errno not in _NO_SYNC:
@@ -402,7 +402,7 @@ def _sync(file: Any) -> None:
 
 
 def _mend(slot: FeedSlot, *, after_kill: bool) -> None:
-    """Have readers find what this crawl appends to a file that breaks off. The pages of its last items come again."""
+    """Repair a file that breaks off, so readers find what this crawl appends. Pages of its last items come again."""
     storage = slot.storage
     if not isinstance(storage, FileFeedStorage) or storage.write_mode != "ab":
         return
@@ -410,8 +410,9 @@ def _mend(slot: FeedSlot, *, after_kill: bool) -> None:
     if not path.is_file() or not path.stat().st_size or not _breaks_off(path, slot, after_kill=after_kill):
         return
     if slot.format == "csv" or slot.feed_options.get("postprocessing"):  # a quoted field would swallow the next lines
-        aside = next(one for number in count(1) if not (one := Path(f"{path}.broken-{number}")).exists())
-        logger.warning(_BREAKS_OFF, path, path.rename(aside))
+        broken = next(one for number in count(1) if not (one := Path(f"{path}.broken-{number}")).exists())
+        path.rename(broken)
+        logger.warning(_BREAKS_OFF, path, broken)
         return
     with path.open("ab") as file:
         file.write(b"\n")
@@ -427,8 +428,14 @@ def _breaks_off(path: Path, slot: FeedSlot, *, after_kill: bool) -> bool:
     options = slot.feed_options
     if plugins := options.get("postprocessing"):
         unpack = _UNPACK.get(load_object(plugins[-1]))
-        return after_kill and unpack is not None and not _is_complete(unpack(path))
-    if slot.format not in _LINES or len("\n".encode(options["encoding"] or "utf-8")) > 1:
+        if unpack is None or not after_kill:
+            return False
+        with suppress(*FAILURES), unpack(path) as file:
+            while file.read(_BLOCK):
+                pass
+            return False
+        return True
+    if slot.format not in _APPENDABLE or len("\n".encode(options["encoding"] or "utf-8")) > 1:
         return False
     with path.open("rb") as file:
         quotes = 0
@@ -436,11 +443,3 @@ def _breaks_off(path: Path, slot: FeedSlot, *, after_kill: bool) -> bool:
             quotes = sum(block.count(b'"') for block in iter(partial(file.read, _BLOCK), b""))
         file.seek(-1, os.SEEK_END)
         return quotes % 2 > 0 or file.read() not in (b"\n", b"\r")
-
-
-def _is_complete(packed: IO[bytes]) -> bool:
-    with packed, suppress(*FAILURES):
-        while packed.read(_BLOCK):
-            pass
-        return True
-    return False

@@ -1,15 +1,15 @@
 """The lines of a page that are judged.
 
 No single extractor is enough. Main-content extraction works on article pages; elsewhere it returns a teaser, a footer
-or nothing. On pages of 421 sites its text lacks one of eight expected phrases. The visible prose, without links,
-navigation and footers, lacks one of fifty. It also holds other text of the layout, which the boilerplate guard removes
-once it was on enough pages. So the prose plus the lines of the main text are judged. The main text is a second view of
-the page, if it is credible.
+or nothing. On pages of 421 sites its text misses 12 % of the expected phrases. The visible prose, without links,
+navigation and footers, misses 2 %. It also holds other text of the layout, which counts no more once it was on enough
+pages (``state/boilerplate``). So the prose plus the lines of the main text are judged. The main text is a second view
+of the page, if it is credible.
 
 trafilatura finds the main text. It searches the whole tree many times, and its time grows with the number of elements.
 On a page of the web two of three elements are scripts, inline markup, menus, and columns beside the article. Without
-them it takes half the time (``benchmarks/extraction.py``). An article with few links needs no search: only short links
-and named parts, such as a share bar, are left out.
+them trafilatura takes half the time (``benchmarks/extraction.py``). An article with few links needs no search: only
+short links and named parts, such as a share bar, are left out.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 #: The main text is credible from this many letters and this share of the judged text. Less is a caption or a teaser.
 _LEAST_MAIN = 60
 _CREDIBLE = 0.5
-#: Above this share of link lines, the main text is a menu, and the page has no article.
+#: Above this share of letters in links, the main text is a menu, and the page has no article.
 _MENU = 0.3
-#: The least letters of a hidden line of the main text (a paragraph that a script unfolds) that is added.
-_LEAST_HIDDEN = 12
+#: The least letters of a line of the main text that is not visible (a script unfolds it) and added all the same.
+_LEAST_UNSEEN = 12
 #: The least letters of a line that is searched within the main text, where lines may be joined.
 _LEAST_PART = 8
 #: The most characters that these searches scan, because pages may have very long lines and texts.
@@ -56,15 +56,15 @@ _NEVER_READ = (
     "map", "meta", "noscript", "object", "picture", "select", "source", "svg", "textarea", "time", "title", "video",
 )  # fmt: skip
 #: Inline elements without a meaning for lines, links, quotes and code.
-_INLINE = (
+_STYLE_TAGS = (
     "abbr", "acronym", "b", "bdi", "bdo", "big", "data", "dfn", "em", "font", "i", "img", "ins", "kbd", "mark", "nobr",
     "ruby", "samp", "small", "strong", "sub", "sup", "tt", "u", "var", "wbr",
 )  # fmt: skip
-#: A temporary name of elements to remove. lxml removes all of them in one pass, without copies of the text behind.
+#: A temporary name of elements to remove. lxml removes all of them in one pass, and keeps the text behind each.
 #: No page has it, because the parser writes names in small letters.
 _REMOVED = "REMOVED"
 #: Elements that are removed if they have no text. Others end lines or fill the cells of a row.
-_OFTEN_EMPTY = ("a", "aside", "article", "div", "figure", "form", "label", "li", "p", "section", "span", "ul")
+_OFTEN_EMPTY = ("a", "aside", "article", "div", "figure", "form", "li", "p", "section", "span", "ul")
 #: Elements that may stand beside an article, and words in their classes and ids that say so.
 _BOXES = ("div", "dl", "li", "ol", "p", "section", "table", "ul")
 _SIDE_NAMES = re.compile(
@@ -90,15 +90,15 @@ _FEW_LINKS = 0.05
 _PHRASE = 25
 #: A link of this many letters is a sentence, not an entry of a menu.
 _SENTENCE = 50
-#: A page with fewer letters of prose is not judged, and its links may be teasers.
+#: With fewer letters of prose, the links may be teasers of other articles.
 _LEAST_INTRO = 40
 #: An element around another one holds the same prose if the inner one has at least this share of it.
 _SAME_SHARE = 0.9
 #: Links beside the prose in one element are a part of the article if they have this share of its letters.
 _LIST_SHARE = 0.5
-#: Smaller shares are no evidence either: the links that a page shows beside a long article differ from site to site.
+#: A smaller share shows no list: the links that a page has beside a long article differ from site to site.
 _LINKS_SHARE = 0.15
-#: Most characters of links that are evidence.
+#: Most characters of ``Page.links``.
 _MOST_LINKED = 10_000
 #: So many lines of links may lead to the previous and the next page.
 _FEW_LINES = 2
@@ -120,7 +120,7 @@ class LineRole(str, Enum):
     PROSE = "prose"
     #: Judged though not visible: a paragraph that a script unfolds.
     UNSEEN = "unseen"
-    #: Ignored, because it is on many pages.
+    #: Ignored, because it is on many pages. The state knows that, not this module.
     BOILERPLATE = "boilerplate"
     #: Ignored: a quote or a signature.
     QUOTE = "quote"
@@ -132,7 +132,7 @@ class LineRole(str, Enum):
     OTHER = "other"
 
 
-#: Lines with these roles are in the text of the page. Methods leave out its quotes.
+#: Lines with these roles are in the text of the page. ``Page.quotes`` numbers its quotes, which are not judged.
 _IN_TEXT = (LineRole.ARTICLE, LineRole.PROSE, LineRole.QUOTE)
 
 
@@ -167,7 +167,7 @@ class Reading:
         if self.page.reader == "none":
             return f"none of its {len(self.blocks):,} visible lines is prose." if self.blocks else "it shows no text."
         if not self.main_letters:
-            return f"trafilatura finds no main text, so only the {count} of visible prose are judged."
+            return f"there is no main text, so only the {count} of visible prose are judged."
         then = "and is also judged on its own."
         if self.page.reader != "article":
             needs = f"{_LEAST_MAIN} letters, {_CREDIBLE:.0%} of the prose, and at most {_MENU:.0%} of links"
@@ -181,8 +181,8 @@ def read_blocks(head: Page, blocks: list[Block], main_text: str, sections: Seque
     >>> read_blocks(Page("a"), [Block("Ferry", headline=True), Block("Menu", linked=4)], "").page.headline
     'Ferry'
     """
-    roles, hidden = _match_lines(blocks, main_text)
-    more = sum(len(letters(text)) for text in hidden)
+    roles, unseen = _match_lines(blocks, main_text)
+    more = sum(len(letters(text)) for text in unseen)
     links = _find_links(blocks, roles, sections, more)
     judged = [number for number, role in enumerate(roles) if role in _IN_TEXT]
     main = [blocks[number] for number in judged if roles[number] is LineRole.ARTICLE]
@@ -198,14 +198,14 @@ def read_blocks(head: Page, blocks: list[Block], main_text: str, sections: Seque
         roles = [LineRole.PROSE if role is LineRole.ARTICLE else role for role in roles]
     page = replace(
         head,
-        text="\n".join((*(blocks[number].text for number in judged), *hidden)),
-        main="\n".join((*own, *hidden)) if is_credible else "",
+        text="\n".join((*(blocks[number].text for number in judged), *unseen)),
+        main="\n".join((*own, *unseen)) if is_credible else "",
         headline="\n".join(block.text for block in blocks if block.headline),
         links="\n".join(blocks[number].text for number in links)[:_MOST_LINKED],
         reader="article" if is_credible else "prose" if count else "none",
         quotes=tuple(quotes),
     )
-    return Reading(page, blocks, roles, hidden, count, main_count)
+    return Reading(page, blocks, roles, unseen, count, main_count)
 
 
 def read_text(page: Page) -> Reading:
@@ -220,8 +220,8 @@ def _match_lines(blocks: list[Block], main_text: str) -> tuple[list[LineRole], l
     whole, visible = dict.fromkeys(line for _, line in main if line), [block.letters for block in blocks]
     shown = set(visible)
     # Joined in order, because the main text may join visible lines, and cut one line into several.
-    is_in_main = _search_in("".join(line for line in whole if line not in shown), otherwise=False)
-    is_visible = _search_in("".join(visible), otherwise=True)
+    is_in_main = _search_in("".join(line for line in whole if line not in shown), when_too_long=False)
+    is_visible = _search_in("".join(visible), when_too_long=True)
 
     def role(block: Block) -> LineRole:
         line = block.letters
@@ -231,18 +231,18 @@ def _match_lines(blocks: list[Block], main_text: str) -> tuple[list[LineRole], l
             return LineRole.ARTICLE
         return LineRole.LINKS if block.is_link else LineRole.PROSE
 
-    hidden = [(text, line) for text, line in main if len(line) >= _LEAST_HIDDEN and line not in shown]
-    return [role(block) for block in blocks], [" ".join(text.split()) for text, line in hidden if not is_visible(line)]
+    unseen = [(text, line) for text, line in main if len(line) >= _LEAST_UNSEEN and line not in shown]
+    return [role(block) for block in blocks], [" ".join(text.split()) for text, line in unseen if not is_visible(line)]
 
 
-def _find_links(blocks: list[Block], roles: list[LineRole], sections: Sequence[Section], hidden: int) -> list[int]:
-    """Return the lines of ``Page.links``. In an article that is a list of links, all links get the role ARTICLE.
+def _find_links(blocks: list[Block], roles: list[LineRole], sections: Sequence[Section], unseen: int) -> list[int]:
+    """Return the lines of ``Page.links``, and change ``roles``: the links of a list that is an article are ARTICLE.
 
-    trafilatura takes a bibliography, a playlist or a table of contents for a menu. Its introduction alone would make
-    two lists copies. The element of the article is the smallest one with the longest line and links, without other
+    trafilatura takes a bibliography, a playlist or a table of contents for a menu. Then two lists with one introduction
+    look like copies. The element of the article is the smallest one with the longest line and links, without other
     prose. A menu may stand in it above the headline, and an ``aside`` leads to other articles. So do links after a
     label, such as "Related". Few links, or labelled ones around the element with the prose, make a list only if they
-    are longer than the texts. ``hidden``: letters of the main text that are not visible.
+    are longer than the texts. ``unseen``: letters of the main text that are not visible.
     """
     own, linked = [], []  # letters of each line
     for block, role in zip(blocks, roles, strict=True):
@@ -267,7 +267,7 @@ def _find_links(blocks: list[Block], roles: list[LineRole], sections: Sequence[S
         return []
     first = end if article.tag == "body" else start
     start = next((n for n in range(start, end) if blocks[n].headline), first)
-    text, links, is_labelled = max(sum(main) + hidden, sum(own[start:end])), list[int](), False
+    text, links, is_labelled = max(sum(main) + unseen, sum(own[start:end])), list[int](), False
     for n in range(start, end):
         if linked[n] and not is_labelled:
             links.append(n)
@@ -279,14 +279,14 @@ def _find_links(blocks: list[Block], roles: list[LineRole], sections: Sequence[S
     return links if is_list else []
 
 
-def _search_in(text: str, *, otherwise: bool) -> Callable[[str], bool]:
-    """Return a search for parts of a text. After ``_MAX_SCANNED`` characters in all it answers ``otherwise``."""
-    left = _MAX_SCANNED // max(1, len(text))
+def _search_in(text: str, *, when_too_long: bool) -> Callable[[str], bool]:
+    """Return a search for parts of a text. After ``_MAX_SCANNED`` characters it answers ``when_too_long``."""
+    searches_left = _MAX_SCANNED // max(1, len(text))
 
     def search(part: str) -> bool:
-        nonlocal left
-        left -= 1
-        return part in text if left >= 0 else otherwise
+        nonlocal searches_left
+        searches_left -= 1
+        return part in text if searches_left >= 0 else when_too_long
 
     return search
 
@@ -294,9 +294,10 @@ def _search_in(text: str, *, otherwise: bool) -> Callable[[str], bool]:
 def simplify(root: lxml.html.HtmlElement) -> None:
     """Remove scripts, styles and hidden inline elements, and the tags of other inline elements.
 
-    ``find_sections`` finds the same lines. Hidden blocks stay, as a script may show them, and so does data in JSON-LD.
+    ``find_sections`` finds the same lines before and after. Hidden blocks stay, as a script may show them. So does data
+    in JSON-LD.
     """
-    markup = _INLINE if root.find(".//pre") is not None else (*_INLINE, "span")  # a span in ``pre`` is code
+    markup = _STYLE_TAGS if root.find(".//pre") is not None else (*_STYLE_TAGS, "span")  # a span in ``pre`` is code
     for element in root.iter(*markup):
         if (names := element.keys()) and is_hidden(element, names):
             element.tag = _REMOVED
@@ -312,7 +313,7 @@ def isolate_article(
 ) -> tuple[lxml.html.HtmlElement, float] | None:
     """Keep only the smallest element with 80 % of the prose and of the phrases, without menus in it.
 
-    Returns this element and its letters of links per letter of prose. If no element has so much, all stays: None.
+    Returns this element and its letters of links per letter of prose. Of little prose, or more links, all stays: None.
     ``sections``: in the order of their ends, as from ``find_sections``, so inner ones come before outer ones.
     """
     prose, phrases, links, linked = [0], [0], [0], [0]  # letters before each line
@@ -371,19 +372,21 @@ def _remove_siblings(element: lxml.html.HtmlElement) -> None:
     """Remove the siblings of an element and of its ancestors, and text between these. Scripts stay: they hold data."""
     while (parent := element.getparent()) is not None and parent.tag != "html":
         parent[:] = [child for child in parent if child is element or child.tag == "script"]
-        element.tail = parent.text = None
+        parent.text = None
+        for child in parent:
+            child.tail = None
         element = parent
 
 
-def _read_article(article: lxml.html.HtmlElement, links: float) -> list[str]:
+def _read_article(article: lxml.html.HtmlElement, link_ratio: float) -> list[str]:
     """Return the lines of an article that needs no trafilatura, or none.
 
-    These are all lines but short links, small parts that have a name for it, and a headline above, which stands outside
-    on other sites. trafilatura reads an article with large named parts, and a hidden paragraph that a script may show.
-    An article without names may have any number of links.
-    ``links``: letters of links per letter of prose.
+    These are all lines but short links, small parts whose class or id names them, such as a share bar, and a headline
+    above, which stands outside on other sites. trafilatura reads an article with large named parts, and a hidden
+    paragraph that a script may show. An article without names may have any number of links. ``link_ratio``: letters of
+    links per letter of prose. Changes the tree.
     """
-    if links > _FEW_LINKS and article.xpath("boolean(.//@class | .//@id)"):
+    if link_ratio > _FEW_LINKS and article.xpath("boolean(.//@class | .//@id)"):
         return []
     beside = list(article.iterdescendants(*_SIDE_TAGS))
     for element in article.iterdescendants(*_BOXES):

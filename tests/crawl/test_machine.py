@@ -139,7 +139,7 @@ class Crawls(RuleBasedStateMachine):
             for slot in self.exporter.slots[:1]:
                 slot.writes = lambda item: None
             end = "scraped" if is_written else "failed"
-        self.delivery.end(passed.page, end, feeds)
+        self.delivery.note_end(passed.page, end, feeds)
         passed.on_their_way -= 1
         passed.failed |= end == "failed"
         passed.scraped |= end == "scraped"
