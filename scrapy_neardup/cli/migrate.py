@@ -42,8 +42,10 @@ def migrate_command(arguments: argparse.Namespace, config: Config) -> int:
         raise SettingsError(f"The method {method.name} works only in memory. Set NEARDUP_METHOD to another one.")
     url = find_state(arguments.store, config)
     kind, place = locate_new_state(arguments.to or url, "--to", locate_state(url)[0])
-    if not arguments.to:
-        place = _new_place(place)
+    if not arguments.to:  # the first free place beside the state, such as state-2.sqlite
+        path = Path(place)
+        names = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2))
+        place = str(next(one for one in names if not one.exists()))
     recipe = state_recipe(method, config.make_extractor())
     with open_or_make_state(url, None, config.secret) as old:
         if not arguments.to and fits(old.recipe, recipe):
@@ -57,10 +59,3 @@ def migrate_command(arguments: argparse.Namespace, config: Config) -> int:
     advice = "Pages known only by URL pass once as updated when they come again.\n" if ways[Way.URL] else ""
     present(arguments, data, f"{format_data({**data, 'pages': lines})}\n{advice}{describe_use(kind.url(place))}")
     return 0
-
-
-def _new_place(place: str) -> str:
-    """Return the first free place beside a state, such as ``state-2.sqlite``."""
-    path = Path(place)
-    names = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in count(2))
-    return str(next(one for one in names if not one.exists()))

@@ -18,7 +18,7 @@ from gzip import GzipFile
 from itertools import count
 from lzma import LZMAFile
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 from scrapy import Spider, signals
@@ -428,7 +428,13 @@ def _breaks_off(path: Path, slot: FeedSlot, *, after_kill: bool) -> bool:
     options = slot.feed_options
     if plugins := options.get("postprocessing"):
         unpack = _UNPACK.get(load_object(plugins[-1]))
-        return after_kill and unpack is not None and not _is_complete(unpack(path))
+        if unpack is None or not after_kill:
+            return False
+        with suppress(*FAILURES), unpack(path) as file:
+            while file.read(_BLOCK):
+                pass
+            return False
+        return True
     if slot.format not in _APPENDABLE or len("\n".encode(options["encoding"] or "utf-8")) > 1:
         return False
     with path.open("rb") as file:
@@ -437,11 +443,3 @@ def _breaks_off(path: Path, slot: FeedSlot, *, after_kill: bool) -> bool:
             quotes = sum(block.count(b'"') for block in iter(partial(file.read, _BLOCK), b""))
         file.seek(-1, os.SEEK_END)
         return quotes % 2 > 0 or file.read() not in (b"\n", b"\r")
-
-
-def _is_complete(packed: IO[bytes]) -> bool:
-    with packed, suppress(*FAILURES):
-        while packed.read(_BLOCK):
-            pass
-        return True
-    return False

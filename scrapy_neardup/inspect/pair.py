@@ -41,7 +41,9 @@ def inspect_pair(
         common = candidates(method, store, new.keys).overused_keys if store else frozenset()
         comparison = method.compare(new, old.sketch, common)
         shown = _describe_comparison(method, a, old, b, new, common, comparison)
-        verdict = _make_verdict(comparison, config.also_copies)
+        outcome = Outcome.DUPLICATE if comparison.is_copy(config.also_copies) else Outcome.UNIQUE
+        match = Match(0, "A", 0.0, comparison.similarity, comparison.containment)
+        verdict = Verdict(outcome, "B", match=match, kind=comparison.kind)
         sentence = _describe(verdict, comparison)
     else:
         why = " ".join(
@@ -114,12 +116,6 @@ def _describe_comparison(
         "keys": {"shared": shared, "of": len(new.keys), "common": len(common)},
         "compared_in_a_crawl": (shared > 0 or names_a) and (a.record is None or may_decide(a.record, comparison)),
     }
-
-
-def _make_verdict(comparison: Comparison, also_copies: Set[Kind]) -> Verdict:
-    match = Match(0, "A", 0.0, comparison.similarity, comparison.containment)
-    copy = comparison.is_copy(also_copies)
-    return Verdict(Outcome.DUPLICATE if copy else Outcome.UNIQUE, "B", match=match, kind=comparison.kind)
 
 
 def _describe(verdict: Verdict, comparison: Comparison) -> str:

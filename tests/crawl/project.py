@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import attrs
 import pydantic
@@ -241,12 +242,7 @@ class BreakStore:
     def process_item(self, item: Any) -> Any:
         self.left -= 1
         if self.left == 0:
-
-            def fail(*_: Any, **__: Any) -> None:
-                raise StoreError("The disk is full.")
-
-            Memory.write = fail  # type: ignore[method-assign]
-            Memory.get = fail  # type: ignore[method-assign]
+            Memory.write = Memory.get = Mock(side_effect=StoreError("The disk is full."))  # type: ignore[method-assign]
         return item
 
 

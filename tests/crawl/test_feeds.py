@@ -48,9 +48,12 @@ def test_what_a_post_processing_plugin_lost_is_not_counted(
     plugin = {"postprocessing": ["tests.crawl.project.BreaksOff"], "at_once": at_once}
     first = crawl_items(*THREE, **feed(tmp_path / "out.jsonl", **plugin), **store)
     assert first.count("rolled_back" if at_once else "unsealed") == 3
-    second = crawl_items(*THREE, **store)
+    (tmp_path / "half").write_bytes(b"\x1f\x8b")
+    gzip = {"postprocessing": ["scrapy.extensions.postprocessing.GzipPlugin"]}
+    second = crawl_items(*THREE, **feed(tmp_path / "half", **gzip), **store)
     assert second.items == THREE
     assert second.count("taken_back") == (0 if at_once else 3)
+    assert (tmp_path / "half.broken-1").exists() is not at_once, "other feeds may break off too"
 
 
 def test_the_pages_of_a_feed_that_fails_come_again_and_the_log_names_the_feed(

@@ -6,6 +6,7 @@ import logging
 import re
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from scrapy import Spider
@@ -38,13 +39,6 @@ def test_add_on_and_pipeline_in_each_others_place_are_refused() -> None:
         NearDupPipeline(Crawler(Spider), Config()).update_settings({})
 
 
-def fail_with(error: BaseException) -> Any:
-    def fail(*_: Any, **__: Any) -> None:
-        raise error
-
-    return fail
-
-
 def crawled(place: Path) -> dict[str, Any]:
     return crawl([article(1), article(2)], NEARDUP_STORE=f"sqlite://{place}")
 
@@ -67,7 +61,7 @@ def test_a_crawl_that_fails_behind_the_opening_lets_go_of_the_state(
 ) -> None:
     place = tmp_path / "state"
     with monkeypatch.context() as patched:
-        patched.setattr(session, step, fail_with(error))
+        patched.setattr(session, step, Mock(side_effect=error))
         with pytest.raises(type(error)):
             crawled(place)
     assert is_let_go(place)
@@ -91,7 +85,7 @@ def test_a_crawl_ends_in_all_other_steps_where_one_fails(
     place = tmp_path / "state"
     caplog.set_level(logging.INFO)
     with monkeypatch.context() as patched:
-        patched.setattr(where, step, fail_with(error))
+        patched.setattr(where, step, Mock(side_effect=error))
         if step == "log_unsealed":
             patched.setattr(Detector, "end", lambda _: 2)
         numbers = crawled(place)
@@ -108,7 +102,7 @@ def test_a_crawl_ends_in_all_other_steps_where_one_fails(
 
 def test_the_end_of_a_crawl_leaves_a_state_alone_that_has_failed(monkeypatch: Patch) -> None:
     used: list[str] = []
-    monkeypatch.setattr(Detector, "check", fail_with(StoreError("The disk is full.")))
+    monkeypatch.setattr(Detector, "check", Mock(side_effect=StoreError("The disk is full.")))
     monkeypatch.setattr(Detector, "trim", lambda _: used.append("trim"))
     monkeypatch.setattr(Detector, "end", lambda _: used.append("end"))
     numbers = crawl([article(1)], NEARDUP_STORE="memory:", NEARDUP_ON_STORE_ERROR="pass")
