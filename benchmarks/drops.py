@@ -120,7 +120,7 @@ def stranger() -> Crawls:
 def six_titles() -> Crawls:
     """A site posts each of 1,001 short texts under six titles, and another site copies 20 pages of a third one."""
     posts = [
-        page("posts", f"{number}-{title}", prose(f"short {number}", 140), title=f"title {title}")
+        page("posts", f"{number}-{title}", prose(f"short {number}", 210), title=f"title {title}")
         for number in range(1001)
         for title in range(6)
     ]

@@ -133,7 +133,7 @@ class Comparison:
     ``similarity`` and ``containment`` (of the shorter page in the longer one) lie in [0, 1]. ``certain``: a duplicate
     by similarity alone. ``identical``: same article, word by word, and same title. ``kind``: how the pages are
     alike, or None. ``in_form``: they look alike, perhaps on one site, and a title word of one page is missing in the
-    other, as if one template was filled in twice.
+    other, as if one template was filled in twice. ``other_title``: equal texts of one site under quite other titles.
     """
 
     similarity: float
@@ -143,6 +143,7 @@ class Comparison:
     identical: bool
     kind: Kind | None = None
     in_form: bool = False
+    other_title: bool = False
 
     def is_copy(self, also_copies: Set[Kind]) -> bool:
         """Whether the new page is a copy, by the method or because its kind counts as one."""

@@ -306,8 +306,7 @@ def judge_as_copy(context: Context, nearest: SimilarPage, outcome: Outcome, *, b
     differs = match.similarity < context.method.variant_below
     is_variant = differs and (by_hand or nearest.compared.is_original)
     # An equal text under many titles of a site is its form, so it becomes boilerplate. Of HTML the lines show a form.
-    is_form = kind is Kind.IDENTICAL and not (nearest.comparison.identical or page.reader)
-    counts = differs or is_form
+    counts = differs or (nearest.comparison.other_title and not page.reader)
     # Under its group a page is found that leads it.
     keys = (*filed.keys, group) if leads else filed.keys if is_variant else ()
     record = Record(

@@ -34,7 +34,7 @@ def own_letters(sentence: str, *, simplified: bool = False) -> str:
     >>> own_letters("“Ｔhe ferry, at 9!”")
     'theferryat9'
     """
-    return letters(normalize(sentence, simplified=simplified))
+    return letters(normalize(shorten_checksums(sentence), simplified=simplified))
 
 
 def with_letters(text: str, *, simplified: bool = False) -> list[tuple[str, str]]:

@@ -142,10 +142,10 @@ def test_pages_in_one_form_with_other_numbers_under_another_title_are_two(
 FORM = sketch_form(CascadeParameters())
 
 
-def held(count: int, first: int = 0) -> Numbers:
-    text = split([f"第{number}号船" for number in range(first, first + count)], KEYED)
-    packed = Numbers.encode(text, text.sketch(FORM), 500)
-    return Numbers.unpack(tuple(packed[at] << 8 | packed[at + 1] for at in range(0, len(packed), 2)), 500)
+def held(count: int, first: int = 0, *, short: bool = False) -> Numbers:
+    text, shingles = split([f"第{number}号船" for number in range(first, first + count)], KEYED), 300 if short else 500
+    packed = Numbers.encode(text, text.sketch(FORM), shingles)
+    return Numbers.unpack(tuple(packed[at] << 8 | packed[at + 1] for at in range(0, len(packed), 2)), shingles)
 
 
 def test_the_same_numbers_and_those_that_are_missing() -> None:
@@ -164,6 +164,7 @@ def test_the_same_numbers_and_those_that_are_missing() -> None:
         # Of both only a sample is kept, and of the longer one it is another one.
         *((held(count), held(more), False, 0.0) for count in (6, 12, 13, 40) for more in (count + 2, 3 * count)),
         *((held(count), held(count + 2, count), False, 1.0) for count in (6, 12, 13, 40)),
+        *((held(count, short=True), held(more, short=True), False, 0.0) for count in (31, 60) for more in (64, 200)),
         # Of six hundred the twelve that are kept have so small hashes that hardly one of the six is below them.
         (held(6), held(600, 6), False, 0.0),
     ]:
@@ -173,3 +174,4 @@ def test_the_same_numbers_and_those_that_are_missing() -> None:
     assert [one.adds_to(held(9)) for one in (short, held(9))] == [True, False], "of texts of two lengths nobody knows"
     assert held(9).adds_to(short)
     assert not short.contradicts(held(9, 100))
+    assert not any(held(40, short=True).contradicts(held(more, short=True)) for more in range(41, 80))

@@ -110,15 +110,16 @@ class Cascade(Method):
 
     def compare(self, new: Fingerprint, old: bytes, common: Set[int]) -> Comparison:
         pair = self.judge(new, old, common)
-        duplicate, identical = pair.decision().duplicate, False
+        duplicate, identical, other_title = pair.decision().duplicate, False, False
         similarity, containment, kind = 1.0, 1.0, Kind.IDENTICAL if duplicate else None
         if pair.same_article:
             identical = pair.new.title == pair.earlier.title and not (pair.has_grown() or pair.lists_other_links)
+            other_title = pair.same_site and not identical and pair.has_other_title
         else:
             similarity, containment = pair.features.similarity, pair.features.containment
             kind = pair.kind(duplicate=duplicate)
         certain = duplicate and pair.is_certain
-        return Comparison(similarity, containment, duplicate, certain, identical, kind, pair.in_form)
+        return Comparison(similarity, containment, duplicate, certain, identical, kind, pair.in_form, other_title)
 
     def is_minor_update(self, new: Fingerprint, delivered: bytes) -> bool:
         return self.judge(new, delivered, frozenset()).is_minor_update()

@@ -73,6 +73,12 @@ class PairJudge:
         return self.new.body == self.earlier.body
 
     @property
+    def has_other_title(self) -> bool:
+        """Whether both titles have several words, but hardly a common one."""
+        have_titles = len(self.new.words) > 1 and len(self.earlier.words) > 1
+        return have_titles and self.texts.title < FIXED.other_notice
+
+    @property
     def is_equal(self) -> bool:
         """Whether equal letters are enough for a copy. They are not if the article is a small part of its page."""
         article = self.new.article
@@ -187,10 +193,8 @@ def _are_equal(pair: PairJudge) -> Decision | None:
     if not pair.same_article:
         return None
     new, earlier, short = pair.new, pair.earlier, pair.parameters.short
-    have_titles = len(new.words) > 1 and len(earlier.words) > 1
     may_be_bulletin = new.shingles < short and pair.may_be_one_site and not pair.has_one_number
-    other_titles = have_titles and (pair.texts.title < FIXED.other_notice or pair.texts.title_numbers)
-    if may_be_bulletin and other_titles and pair.texts.length < short:
+    if may_be_bulletin and pair.texts.length < short and (pair.has_other_title or pair.texts.title_numbers):
         return Decision(False, "Both texts are short and equal, perhaps of one site, but their titles differ.")
     if not pair.is_equal:
         return None

@@ -102,9 +102,9 @@ class Numbers(NamedTuple):
         if shingles > SHORT:
             return sketch.numbers
         each = {*numbers(own.text)}
-        smallest = sorted(zip(own.hashes.every(each), map(str.isdigit, each), strict=True))[:MAX_NUMBERS]
-        found = {whole & 0xFFFE | digits for whole, digits in smallest}  # the lowest bit marks those in digits
-        return struct.pack(f">{len(found)}H", *sorted(found))
+        hashed = zip(own.hashes.every(each), map(str.isdigit, each), strict=True)
+        found = sorted({whole & 0xFFFE | digits for whole, digits in hashed})[:MAX_NUMBERS]  # bit 0 marks digits
+        return struct.pack(f">{len(found)}H", *found)
 
     @classmethod
     def unpack(cls, found: tuple[int, ...], shingles: int) -> Numbers:
@@ -132,14 +132,11 @@ class Numbers(NamedTuple):
         """Return the share of the smaller set of numbers that the other lacks; 0 if nothing contradicts."""
         if self.is_long != other.is_long or not (self.some and other.some):
             return 0.0
-        ours, theirs = self.some, other.some
-        if self.is_long:
-            # Compare only up to the largest hash that both samples cover.
-            known = min(max(some) if len(some) >= MAX_NUMBERS else 2**16 for some in (ours, theirs))
-            ours, theirs = (frozenset(one for one in some if one <= known) for some in (ours, theirs))
-            if min(len(ours), len(theirs)) < FIXED.few_numbers:
-                return 0.0
-        return 1.0 - len(ours & theirs) / min(len(ours), len(theirs))
+        # Compare only up to the largest hash that both samples cover.
+        known = min(max(some) if len(some) >= MAX_NUMBERS else 2**16 for some in (self.some, other.some))
+        ours, theirs = (frozenset(one for one in some if one <= known) for some in (self.some, other.some))
+        few = min(len(ours), len(theirs))
+        return 1.0 - len(ours & theirs) / few if few >= (FIXED.few_numbers if self.is_long else 1) else 0.0
 
 
 class Article(NamedTuple):
