@@ -34,7 +34,7 @@ _STRINGS = ("url", "reader", "site", "canonical", "text")
 _OTHERS = [one.name for one in fields(Page) if one.name not in (*_STRINGS, "html", "row", "body")]
 _strings_of, _others_of = attrgetter(*_STRINGS), attrgetter(*_OTHERS)
 _to_json = json.JSONEncoder(ensure_ascii=False).encode
-#: Pages of a batch, and characters of their texts. A file is written batch by batch, and memory holds one.
+#: Pages of a batch, and characters of their strings. A file is written batch by batch, and memory holds one.
 _BATCH, _CHARACTERS = 1000, 8_000_000
 _NOTHING = Fingerprint((), b"")
 
@@ -147,8 +147,8 @@ class PageTabulator:
         named = zip(_OTHERS, others, strict=True)
         packed = _to_json({name: value for name, value in named if value}) if any(others) else ""
         of = made or _NOTHING
-        self._characters += len(page.text) + len(packed)
         strings = failed, *_strings_of(page), packed, item
+        self._characters += sum(map(len, strings))
         self._rows.append((rank, *strings, html, of.keys, made and made.sketch, of.sentences, of.own))
         return len(self._rows) >= _BATCH or self._characters >= _CHARACTERS
 

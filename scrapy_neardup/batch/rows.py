@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
-from types import SimpleNamespace
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -44,22 +42,6 @@ Hashes = npt.NDArray[np.uint64]
 Records = Iterable[tuple[int, bytes]]
 #: The hashes that a part asks for, of each topic in ascending order.
 Questions = Mapping[Topic, Hashes]
-
-
-def leave_pandas_out() -> None:
-    """Let Arrow make columns without pandas in this process; its import takes 0.25 s and 50 MB.
-
-    Arrow looks for pandas once, at its first column. Others may import pandas later.
-    """
-
-    def find_spec(name: str, *others: Any) -> None:
-        if name == "pandas":
-            raise ImportError(name)
-
-    if "pandas" not in sys.modules:
-        sys.meta_path.insert(0, cast(Any, SimpleNamespace(find_spec=find_spec)))
-        pa.array([])
-        del sys.meta_path[0]
 
 
 def numbers(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[Any]:

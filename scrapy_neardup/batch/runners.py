@@ -36,7 +36,6 @@ from scrapy_neardup.batch.rows import (
     answer,
     distinct,
     is_among,
-    leave_pandas_out,
     make_rows,
     named_ranks,
     numbers,
@@ -104,7 +103,6 @@ class LocalRunner:
         (run.folder / "complete").touch()
 
     def _complete(self) -> None:
-        leave_pandas_out()
         pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own pool keeps a tenth more memory while parts are judged
         run, pages, finding = self._run, 0, list[Future[None]]()
         earlier = [*(run.previous.parts if run.previous else ())]
@@ -149,7 +147,6 @@ def _begin_reader() -> None:
 
     A killed run cannot end its readers, and these would wait for work for ever.
     """
-    leave_pandas_out()
     if sys.platform != "win32":
         os.nice(10)  # by 5, that process had three quarters of a core; by 15, readers had a thirtieth on a busy machine
     Thread(target=_end_with, args=(parent_process(),), daemon=True).start()

@@ -198,10 +198,10 @@ class _BlockFinder:
         lines = text.split("\n") if context.preformatted else [text]
         if self._linked:
             if len(lines) == 1:
-                linked = letters(within := "".join(self._linked))
-                count = len(linked)
-                if count and within.strip() != text.strip():  # a date or a rank beside a link belongs to it
-                    count += len(_DIGIT.findall(text)) - len(_DIGIT.findall(within))
+                count = len(letters(within := "".join(self._linked)))
+                beside = len(_DIGIT.findall(text)) - len(_DIGIT.findall(within))
+                if beside <= count:  # a date or a rank belongs to the link, but not a row of more figures
+                    count += beside
             self._linked.clear()
         for line in lines:
             if words := line.split():

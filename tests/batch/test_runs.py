@@ -85,6 +85,27 @@ def test_a_run_that_is_killed_once_a_part_is_written_goes_on(tmp_path: Path, mon
         assert verdicts_of(run) == judge_in_order([name])
 
 
+def test_a_run_goes_on_after_a_full_disk(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of pages is closed while the next one is read."""
+    replace = Path.replace
+    for group in (0, 8):  # the first and the last one
+
+        def fill(draft: Path, target: Path, full: str = f"{group:09}.arrow") -> Path:
+            if target.name.endswith(full):
+                raise OSError(28, "No space left on device")
+            return replace(draft, target)
+
+        run = make_run(tmp_path / str(group), [name], 7)
+        monkeypatch.setattr(Path, "replace", fill)
+        with pytest.raises(NearDupError, match="No space left on device"):
+            InlineRunner(run).run()
+        monkeypatch.undo()
+        (run.folder / "pages" / ".part.killed").touch()
+        InlineRunner(run).run()
+        assert verdicts_of(run) == judge_in_order([name])
+        assert not [*run.folder.glob("*/.part*")]
+
+
 def test_two_tasks_may_write_one_file_at_once(tmp_path: Path) -> None:
     """As on Spark, which repeats a slow task. The first one is read while the second one writes."""
     file, tables = tmp_path / "file.arrow", [make_rows(Topic.COUNT, 1, np.array([5]), count) for count in (3, 4)]
@@ -115,6 +136,8 @@ def test_long_pages_make_small_batches_and_parts(tmp_path: Path, name: str, monk
     monkeypatch.setattr(pages, "_CHARACTERS", 500)
     run = completed(tmp_path / "run", [name], 30)
     assert max(len(batch) for part in run.parts for batch in part.batches()) < 10
+    names = write_records(tmp_path / "names.jsonl", [{"id": f"{at:0600}", **one} for at, one in enumerate(RECORDS)])
+    assert all(len(batch) < 2 for part in completed(tmp_path / "names", [names], 30).parts for batch in part.batches())
     assert all(pa.ipc.open_file(pa.memory_map(str(one.shared))).num_record_batches > 3 for one in run.parts)
     parts = len(run.parts)
     monkeypatch.setattr(runs, "_SENTENCES", 1)

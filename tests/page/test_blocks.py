@@ -55,6 +55,7 @@ def test_letters_of_links_are_counted() -> None:
         ("<p><a href=/a>one</a> | <a href=/b>two</a>", [("one | two", 6)]),
         ("<p><a href=/>the <b>old</b> boat</a>", [("the old boat", 10)]),
         ("<li>2012-01-12 <a href=/>the boats", [("2012-01-12 the boats", 16)]),
+        ("<li><a href=/>boats</a> 3.50 4.50", [("boats 3.50 4.50", 5)]),
         ("<p><a>the boats</a>", [("the boats", 0)]),
         ("<p><a name=top>the <a href=/>boats</a>", [("the boats", 5)]),
         ("<p><a href=/>  the\n   boats  </a>", [("the boats", 8)]),

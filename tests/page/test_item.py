@@ -75,6 +75,14 @@ def test_items_that_differ_have_different_hashes_in_every_process() -> None:
         assert hash_item(item) == 0
 
 
+def test_the_text_of_an_item_and_its_packed_rest_give_its_hash() -> None:
+    for value in VALUES:
+        item = {"url": URL, "text": "Own.", "a": value}
+        assert fields().hash_rest(fields().pack_rest(item, "Own."), "Own.", "") == hash_item(item)
+    for own in ({"text": " Own."}, {"text": ["Own."]}, *({"text": "Own.", "a": a} for a in (object(), "long" * 300))):
+        assert not fields().pack_rest(own, "Own.")
+
+
 LISTING = "https://a.example/news"
 ROW = {"headline": "The ferry sails again", "rank": 3}
 
