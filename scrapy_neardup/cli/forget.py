@@ -47,9 +47,8 @@ def forget_command(arguments: argparse.Namespace, config: Config) -> int:
         raise SettingsError("Name what to forget in exactly one way: URLs, --host HOST, or --before TIME.")
     if host is not None and not re.fullmatch(r"\s*[^\s/:?#@\[\]]+(?: \S+)?\s*", host):
         raise SettingsError(f"--host is {host!r}. Give the host name only, such as a.example.")
-    before = None
-    if arguments.before is not None:
-        before = parse_time("--before", arguments.before, datetime.now(timezone.utc))
+    now = datetime.now(timezone.utc)
+    before = parse_time("--before", arguments.before, now) if arguments.before is not None else None
     with open_state(arguments.store, config) as store:
         records, missing = find_pages(store, dict.fromkeys(arguments.urls))
         if before is not None:

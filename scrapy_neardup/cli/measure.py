@@ -60,7 +60,7 @@ def evaluate_command(arguments: argparse.Namespace, config: Config) -> int:
     folder = path if path.is_dir() else path.parent
     pairs = arguments.pairs or find_file(folder, "gold.jsonl") or folder / "gold.jsonl"
     name = path.resolve().name
-    documents = list(_read_documents(config, path, arguments.id))
+    documents = _read_documents(config, path, arguments.id)
     places = {page.url: place for place, page in enumerate(documents)}
     labels = read_labels(pairs, places, {name, folder.resolve().name})
     if not labels:
@@ -68,26 +68,24 @@ def evaluate_command(arguments: argparse.Namespace, config: Config) -> int:
     return _report(name, documents, labels, specs, arguments)
 
 
-def _read_documents(config: Config, path: Path, id_field: str) -> Iterator[Page]:
-    """Yield the documents of a file, read as a crawl with these settings would.
+def _read_documents(config: Config, path: Path, id_field: str) -> list[Page]:
+    """Return the documents of a file, read as a crawl with these settings would.
 
     Records without a document are a warning at the end. Raises NearDupError if there is no document.
     """
-    count = 0
     with config.open_source(hashes_items=False) as source:
         reader = DocumentReader(source, id_field)
-        for page in progress(reader.read(path), what="documents read"):
-            count += 1
-            yield page
+        documents = list(progress(reader.read(path), what="documents read"))
     if reader.left_out:
         why = ", ".join(f"{number:,} {one_line(reason)}" for reason, number in reader.left_out.most_common())
         warn(f"evaluate: left out: {why}.")
-    if not count:
+    if not documents:
         where = "standard input" if str(path) == STDIN else path
         raise NearDupError(
             f"{where} contains no document with a text. Check that it is the right file. If the text has another "
             "field, name it in NEARDUP_FIELDS."
         )
+    return documents
 
 
 #: A method as on the command line, its name and its parameters.

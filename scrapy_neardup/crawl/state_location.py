@@ -41,10 +41,7 @@ def states_there(config: Config) -> list[str]:
     if config.store:
         return existing_states(config.store)
     directory = data_directory()
-    if config.scope == "project":
-        shared = existing_default(directory)
-        return [shared] if shared else []
-    folders = sorted((directory / "spiders").glob("*"))
+    folders = [directory] if config.scope == "project" else sorted((directory / "spiders").glob("*"))
     return [url for folder in folders if (url := existing_default(folder))]
 
 

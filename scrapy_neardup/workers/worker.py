@@ -128,7 +128,9 @@ def main() -> None:
         # The thread of faulthandler works without the interpreter and the parent.
         end_after = partial(faulthandler.dump_traceback_later, exit=True, file=nowhere)
         end_after(_START_SECONDS)
-        reader = HtmlReader(options.max_html, options.max_text, _import(options.extractor))
+        module, _, name = options.extractor.rpartition(".")
+        extractor: Extractor | None = getattr(import_module(module), name) if name else None
+        reader = HtmlReader(options.max_html, options.max_text, extractor)
         HtmlReader(1_000).read(_SAMPLE)  # the loading of modules counts for no page
         faulthandler.cancel_dump_traceback_later()
         addresses, size = _size()
@@ -150,11 +152,6 @@ def _answer(reader: HtmlReader, content: PageContent, only_quick: bool) -> tuple
         if not (isinstance(answer, ExtractionError) and isinstance(answer.__cause__, MemoryError)):
             return answer, False
     return ExtractionError("too_large", f"reading it takes more than {MAX_MEMORY // 10**6} MB"), True
-
-
-def _import(path: str) -> Extractor | None:
-    module, _, name = path.rpartition(".")
-    return getattr(import_module(module), name) if path else None
 
 
 def _size() -> tuple[int, int]:

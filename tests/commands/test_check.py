@@ -22,17 +22,6 @@ from tests.faults import engine_of
 ADVICE = "scrapy neardup check --repair TO\n"
 
 
-def failing(error: Exception, after: Callable[[PageStore], None] | None = None) -> Callable[[PageStore], None]:
-    """A method of a store that fails, ``after`` it did its work."""
-
-    def fail(self: PageStore) -> None:
-        if after:
-            after(self)
-        raise error
-
-    return fail
-
-
 @pytest.mark.parametrize(("name", "value"), [("recipe", b"{"), ("recipe", b"7"), ("tally", b"many")])
 def test_noise_in_the_recipe_or_tally_is_damage(sqlite: str, name: str, value: bytes, invoke: Invoke) -> None:
     store = open_at(SQLite, sqlite.partition("://")[2], None)
@@ -47,7 +36,13 @@ def test_noise_in_the_recipe_or_tally_is_damage(sqlite: str, name: str, value: b
 
 
 def test_a_state_that_cannot_be_closed_is_found(sqlite: str, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PageStore, "close", failing(StoreError("There is no room."), PageStore.close))
+    close = PageStore.close
+
+    def close_and_fail(self: PageStore) -> None:
+        close(self)
+        raise StoreError("There is no room.")
+
+    monkeypatch.setattr(PageStore, "close", close_and_fail)
     done = invoke("check", "--store", sqlite)
     assert (done.code, "  unwritable: There is no room.\n" in done.out) == (1, True)
 

@@ -15,8 +15,6 @@ from scrapy_neardup.report.gather import gather
 from tests.build import KINDS, make_state, open_state, state_url
 from tests.cli import Invoke, run
 
-Captured = pytest.CaptureFixture[str]
-
 
 @pytest.fixture(autouse=True)
 def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -247,19 +247,21 @@ def test_of_a_gallery_pages_are_copies_only_where_the_captions_are_a_small_part_
 
 def test_notices_of_one_form_are_two_if_most_numbers_of_the_articles_differ() -> None:
     judge, form = detector(), ["".join(filter(str.isalpha, line)) for line in story(7, 23)]
-    for number, (shares, price, day) in enumerate([(2084, 1396, 27), (1350, 880, 30)]):
+    notices = (2084, 1396, 27, "river"), (1350, 880, 30, "river"), (990, 610, 12, "sea")
+    for number, (shares, price, day, site) in enumerate(notices):
         bought = f"渡口{day}日买入{shares}股，共{price}元，每股{price / shares:.2f}元，{day + 1}日告知码头上的人，"
-        page = shown(f"{number}", [f"{bought}钟敲了很久。", *form], story(2, 2), told=True)
-        assert answer(judge, page).outcome is Outcome.UNIQUE
+        page = shown(f"{number}", [f"{bought}钟敲了很久。", *form], story(2, 2), site=site, told=True)
+        assert answer(judge, page).is_copy == (site == "sea"), "another site has other counters"
 
 
 def test_a_print_version_is_a_copy_of_the_full_page_and_the_other_way_round() -> None:
-    for first in ["full", "print"]:
+    for first, links in ("full", "Ada"), ("print", "Ada"), ("full", "Bob"):
         judge = known_site()
         article = story(1, 16)
         versions = {"full": shown("full", article, [*FORM, *story(2, 8)]), "print": shown("print", article, [])}
-        assert answer(judge, versions.pop(first)).outcome is Outcome.UNIQUE
-        assert copied(answer(judge, *versions.values())) == first
+        assert answer(judge, replace(versions.pop(first), links="Ada")).outcome is Outcome.UNIQUE
+        found = answer(judge, replace(*versions.values(), links=links))
+        assert copied(found) == first if links == "Ada" else not found.is_copy, "another list is another article"
 
 
 def test_a_repost_on_another_site_is_found_by_the_article_in_it() -> None:
