@@ -145,7 +145,7 @@ FRAMES = [
     "<body><div><ul>{menu}</ul></div><div><div>{}</div><h3>Related</h3><ul>{related}</ul></div><p>The Daybook",
     "<body><table><tr><td><ul>{menu}</ul><td>{}<p>Related<ul>{related}</ul></table>",
 ]
-LISTS = ["<li>{}</li>", "<p>{}</p>", "<table><tr><td>7<td>{}</table>", "<dl><dt>{}</dl>", "<h3>{}</h3>", "<li>{} new"]
+LISTS = ["<li>{}</li>", "<p>{}</p>", "<table><tr><td>7<td>{}</table>", "<dl>{}</dl>", "<h3>{}</h3>", "<li>{} new</li>"]
 INTRO_ZH = "<p>每个星期五我们收集读者一周里寄来的文章，在这里谢谢大家。要是漏掉了什么，请写信告诉我们，下星期补上。</p>"
 
 
