@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from dataclasses import fields, replace
 from itertools import groupby
 from operator import attrgetter
@@ -24,7 +24,8 @@ from scrapy_neardup.files import Entry, InputRecord, Malformed, Skipped, read_in
 from scrapy_neardup.judge.records import RecordReader
 from scrapy_neardup.methods import METHODS
 from scrapy_neardup.model import Fingerprint, Page
-from scrapy_neardup.page.item import TEXT_PREFIX, ItemFields
+from scrapy_neardup.page.item import TEXT_PREFIX
+from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.untrusted import line_logger
 
 logger = line_logger(__name__)
@@ -41,14 +42,18 @@ _NOTHING = Fingerprint((), b"")
 
 def read_stretch(run: BatchRun, stretch: Stretch) -> int:
     """Read every ``run.strides``-th file of pages of an input; return how many records these are."""
-    skipped, size, count = Counter[str](), run.records_of_file, 0
+    skipped, options, size, count = Counter[str](), run.options, run.records_of_file, 0
 
     def is_own(number: int) -> bool:
         return number // size % run.strides == stretch.stride
 
-    numbered = enumerate(_entries(stretch.name, run.options.format, is_own))
+    numbered = enumerate(_entries(stretch.name, options.format, is_own))
     own = ((number, entry) for number, entry in numbered if is_own(number))
-    with closing(PageTabulator(run.options)) as reader, ThreadPoolExecutor(1) as disk:
+    # Beside other processes, one has so much less of a core: 1.25 times for each step of niceness.
+    patience = 1.25 ** max(0, os.nice(0)) if hasattr(os, "nice") else 1.0
+    config = replace(options.config, max_seconds=options.config.max_seconds * patience)
+    with config.open_source(options.fields, hashes_items=False) as source, ThreadPoolExecutor(1) as disk:
+        reader = PageTabulator(options, source)
         written: Future[Any] = disk.submit(int)
         for group, members in groupby(own, lambda one: one[0] // size):
             malformed, path = list[Malformed](), run.pages_file(stretch.input, group)
@@ -103,22 +108,14 @@ def malformed_records(run: BatchRun) -> Iterator[Malformed]:
 
 
 class PageTabulator:
-    """Reads and fingerprints pages. Those that may take long are read in a process that can be killed."""
+    """Reads and fingerprints pages."""
 
-    def __init__(self, options: BatchOptions) -> None:
+    def __init__(self, options: BatchOptions, source: PageSource) -> None:
         self._method, self._policy = options.make_method(), options.config.make_policy()
-        # Beside other processes, one has so much less of a core: 1.25 times for each step of niceness.
-        patience = 1.25 ** max(0, os.nice(0)) if hasattr(os, "nice") else 1.0
-        config = replace(options.config, max_seconds=options.config.max_seconds * patience)
-        self._opened = config.open_source(options.fields, hashes_items=False)
-        self._fields = ItemFields(options.fields)
-        self._records = RecordReader(self._opened.__enter__(), options.id_field)
+        self._fields, self._records = source.fields, RecordReader(source, options.id_field)
         #: A method of the user may look at the counts of a site, which only the state knows.
         self._is_ours = self._method.name in METHODS
         self._rows, self._characters = list[tuple[Any, ...]](), 0
-
-    def close(self) -> None:
-        self._opened.__exit__(None, None, None)
 
     def take(self) -> pa.Table:
         """Return the pages that were read, as PAGES, and forget them."""

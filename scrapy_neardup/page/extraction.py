@@ -197,5 +197,5 @@ def reader_sample() -> str:
     for number, html in enumerate(SAMPLE_PAGES):
         page = extract(html, f"https://sample{number}.example/news/page.html", max_html=len(html))
         about = (page.title, *page.keywords, page.description, page.canonical, page.headline, page.reader)
-        found += [*about, page.main, page.text]
+        found += [*about, page.links, page.main, page.text]
     return digest(found)

@@ -19,7 +19,7 @@ import pytest
 from scrapy_neardup.batch import pages, runs
 from scrapy_neardup.batch.judging import find_shared
 from scrapy_neardup.batch.pages import malformed_records
-from scrapy_neardup.batch.results import export_state, write_kept, write_verdicts
+from scrapy_neardup.batch.results import export_state, judged_pages, write_kept, write_verdicts
 from scrapy_neardup.batch.rows import ROWS, Topic, make_rows
 from scrapy_neardup.batch.runners import LocalRunner, SparkRunner, judge_if_new
 from scrapy_neardup.batch.runs import ArchivePart, BatchRun, new_arrow
@@ -238,6 +238,7 @@ def test_bad_records_and_damaged_inputs_are_set_apart(tmp_path: Path) -> None:
     run = completed(tmp_path / "run", [str(bad), str(cut), good], 10_000)
     write_verdicts(run, tmp_path / "verdicts.parquet")
     assert pq.read_table(tmp_path / "verdicts.parquet")["original"][-1].as_py() == "http://a.example/\\ud83d"
+    assert "http://a.example/\ud83d" in {one.page.url for part in run.parts for one in judged_pages(part)}
     places = [one.place for one in malformed_records(run)]
     assert places == [f"{bad}, line 2", str(cut)]
 

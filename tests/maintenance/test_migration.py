@@ -161,6 +161,7 @@ def test_a_page_read_from_html_is_unchanged_by_its_kept_text(tmp_path: Path, mig
         text="首页 生意 天气\n" + join_text(*PEARS).replace("。", "。\n") + "版权所有，未经许可不得转载\n",
         main=join_text(*PEARS).replace("。", "。\n"),
         headline="秋月梨早熟",
+        links="头版\n昨天的报纸",
         reader="article",
         site="orchard.example",
     )

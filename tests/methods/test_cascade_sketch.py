@@ -103,7 +103,7 @@ def test_two_lists_of_links_are_others_if_less_than_half_is_in_both() -> None:
     for ours, theirs, differ in [
         *((links[:4], links[at : at + 4], at > 2) for at in range(5)),
         *((links, links[at : at + 60], False) for at in range(5)),
-        *((links, some, False) for some in (links[::-1], [])),
+        *((links, some, False) for some in (links[::-1], [], links[:8], links[8:16])),
         (links[:30], links[30:], True),
     ]:
         one, other = (Lines.unpack(Lines.encode(split(links, OPEN), [], some))[0] for some in (ours, theirs))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from lxml import etree
@@ -26,7 +27,7 @@ def test_a_text_beyond_the_limit_is_removed() -> None:
     for text in ["x" * 100, "渡" * 100, "\ufdfa" * 5, "\ufdfb" * 12]:
         page = Page(URL, text=text, main=text, headline="Ferry", html=7)
         assert limit_page(page, 100) == page, text
-        beyond = limit_page(Page(URL, text=text + text[0] * 12, main=text, headline="Ferry", html=7), 100)
+        beyond = limit_page(replace(page, text=text + text[0] * 12, links="Ferry"), 100)
         assert beyond == Page(URL, html=7, unread="too_large"), text
 
 

@@ -145,7 +145,7 @@ FRAMES = [
     "<body><div><ul>{menu}</ul></div><div><div>{}</div><h3>Related</h3><ul>{related}</ul></div><p>The Daybook",
     "<body><table><tr><td><ul>{menu}</ul><td>{}<p>Related<ul>{related}</ul></table>",
 ]
-LISTS = ["<li>{}</li>", "<p>{}</p>", "<table><tr><td>{}</table>", "<dl><dt>{}</dl>", "<h3>{}</h3>", "<li>{} new</li>"]
+LISTS = ["<li>{}</li>", "<p>{}</p>", "<table><tr><td>7<td>{}</table>", "<dl>{}</dl>", "<h3>{}</h3>", "<li>{} new</li>"]
 INTRO_ZH = "<p>每个星期五我们收集读者一周里寄来的文章，在这里谢谢大家。要是漏掉了什么，请写信告诉我们，下星期补上。</p>"
 
 
@@ -181,6 +181,8 @@ def test_two_lists_of_links_with_one_introduction_are_no_copies(frame: str) -> N
     for article, count in ((INTRO + INTRO_ZH, 0), (STORY, 4), (STORY + "<p>Related", 9), (STORY + "<aside>", 40)):
         pages = [page(frame, article + links_of(names(day, count), "<p>{}</p>"), day) for day in (1, 2)]
         assert is_copy(pages), "related articles do not count"
+    many = page(frame, INTRO + links_of(names(1, 900), LISTS[0]), 1)
+    assert len(extract(many, "", max_html=10**6).links) == 10_000
     lists = [INTRO * 3 + links_of(names(day, 4), "<p>{}</p>") for day in (1, 2)]
     assert is_copy([page(frame, lists[0], day) for day in (1, 2)], "sea"), "the same list"
     found = outcome([page(frame, one, 1) for one in lists], "http://river.example/a")

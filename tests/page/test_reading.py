@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scrapy_neardup.model import Page
 from scrapy_neardup.page import reading
 from scrapy_neardup.page.blocks import Block
-from scrapy_neardup.page.extraction import Extractor, analyse, extract
+from scrapy_neardup.page.extraction import Extractor, analyse
 from scrapy_neardup.page.reading import LineRole, Reading, read_blocks
-from tests.page.pages import ARTICLE, ASIDE, HOSTILE, NONE, PARAGRAPHS, PROSE
+from tests.page.pages import ARTICLE, ASIDE, NONE, PARAGRAPHS, PROSE
 
 URL = "https://daybook.example/ferry.html"
 FERRY = "The new ferry left the pier before dawn, all benches taken by growers."
@@ -194,13 +194,6 @@ def test_quotes_in_messages_are_quotes_and_citations_are_not() -> None:
         assert {role for _, role in lines[2:]} <= {LineRole.ARTICLE, LineRole.PROSE}, before
         cited = of_page(f"<body><div><p>Ada wrote:</p>{quote}<p>{PARAGRAPHS[1]}</p><p>{PARAGRAPHS[2]}</p></body>")
         assert LineRole.QUOTE not in {role for _, role in cited}, before
-
-
-@pytest.mark.parametrize("extractor", [None, by_hand])
-@pytest.mark.parametrize("html", [ARTICLE, PROSE, NONE, HOSTILE, "", "\0"])
-def test_the_analysed_page_is_the_judged_page(html: str, extractor: Extractor | None) -> None:
-    judged = extract(html, URL, max_html=100_000, extractor=extractor)
-    assert analyse(html, URL, max_html=100_000, extractor=extractor).page == judged
 
 
 def test_a_reader_has_a_reason_with_numbers() -> None:

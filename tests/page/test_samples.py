@@ -49,11 +49,13 @@ def test_another_result_changes_the_digest(monkeypatch: pytest.MonkeyPatch) -> N
             )
             assert fresh() != READ
 
-    def other(html: str, url: str, **named: Any) -> Page:
-        return replace(extract(html, url, **named), headline="")
+    for field in ("headline", "links"):
 
-    monkeypatch.setattr(extraction, "extract", other)
-    assert fresh() != READ
+        def other(html: str, url: str, field: Any = field, **named: Any) -> Page:
+            return replace(extract(html, url, **named), **{field: "other"})  # type: ignore[arg-type]
+
+        monkeypatch.setattr(extraction, "extract", other)
+        assert fresh() != READ
 
 
 def test_a_digest_changes_with_our_version_and_not_with_equal_results(monkeypatch: pytest.MonkeyPatch) -> None:
