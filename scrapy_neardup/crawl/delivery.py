@@ -428,7 +428,7 @@ def _breaks_off(path: Path, slot: FeedSlot, *, after_kill: bool) -> bool:
     options = slot.feed_options
     if plugins := options.get("postprocessing"):
         unpack = _UNPACK.get(load_object(plugins[-1]))
-        if unpack is None or not after_kill:
+        if unpack is None or not after_kill or "lzma_filters" in options:  # a file need not name its filters
             return False
         with suppress(*FAILURES), unpack(path) as file:
             while file.read(_BLOCK):

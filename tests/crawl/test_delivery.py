@@ -9,7 +9,7 @@ import lzma
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, Any, cast
+from typing import Any, cast
 from unittest.mock import Mock
 
 import pytest
@@ -236,11 +236,9 @@ def test_a_batch_may_be_stored_while_its_last_item_is_written() -> None:
 
 LINE, CSV = b'{"c": 2}\n', {"format": "csv"}
 GZIP, XZ = ({"postprocessing": [f"scrapy.extensions.postprocessing.{name}Plugin"]} for name in ("Gzip", "LZMA"))
-PACKED = gzip.compress(b'{"a": 1}\n', mtime=0)
-
-
-def own_plugin(file: IO[bytes], options: object) -> IO[bytes]:
-    return file
+PLUGIN: list[Any] = [lambda file, options: file]
+RAW: dict[str, Any] = {"lzma_format": lzma.FORMAT_RAW, "lzma_filters": [{"id": lzma.FILTER_LZMA2}]}
+PACKED, PACKED_LINE = (gzip.compress(one, mtime=0) for one in (b'{"a": 1}\n', LINE))
 
 
 @pytest.mark.parametrize(
@@ -256,10 +254,11 @@ def own_plugin(file: IO[bytes], options: object) -> IO[bytes]:
         (CSV, b'c\r\n"ha', b"c\r\n2\r\n", True),
         (CSV, b'c\r\n"half of an article\n', b"c\r\n2\r\n", True),
         ({**CSV, "item_export_kwargs": {"quotechar": "'"}}, b'c\n"\n', b'c\n"\nc\r\n2\r\n', False),
-        (GZIP, PACKED, PACKED + gzip.compress(LINE, mtime=0), False),
-        ({"postprocessing": [own_plugin, *GZIP["postprocessing"]]}, PACKED[:-9], gzip.compress(LINE), True),
+        (GZIP, PACKED, PACKED + PACKED_LINE, False),
+        ({"postprocessing": [*PLUGIN, *GZIP["postprocessing"]]}, PACKED[:-9], PACKED_LINE, True),
         (XZ, b"", lzma.compress(LINE), False),
-        ({"postprocessing": [own_plugin]}, b"\0", b"\0" + LINE, False),
+        ({**XZ, **RAW}, b"\0", b"\0" + lzma.compress(LINE, lzma.FORMAT_RAW, filters=RAW["lzma_filters"]), False),
+        ({"postprocessing": PLUGIN}, b"\0", b"\0" + LINE, False),
     ],
 )
 async def test_what_is_appended_to_a_feed_that_breaks_off_can_be_read(
