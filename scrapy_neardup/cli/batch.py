@@ -42,7 +42,7 @@ verdicts:
 
 the run:
   One process judges, and others read: one for each core, or NEARDUP_WORKERS processes. The folder of the run is two to
-  three times as large as the texts. If the command is interrupted or killed, the same command goes on where it was.
+  four times as large as the texts. If the command is interrupted or killed, the same command goes on where it was.
   Keep the folder to judge later pages against these with --previous; else remove it.
 
 examples:
