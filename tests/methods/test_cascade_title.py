@@ -235,6 +235,9 @@ def test_an_article_that_moved_with_its_number_is_a_copy_if_it_says_no_new_numbe
     for url in ("http://river.example/item?id=7", "d7"):
         linked = replace(named, url=url, address="", canonical=named.address)
         assert not judged(linked, old).duplicate, "variants of a product name one page as canonical"
+    first, edited = (f"{FERRY}{ending}" for ending in (BELL[:90], BELL[90:180]))
+    long = numbered("zhu-gao-4993434.html", edited, title), numbered("lao-luo-4993434.html", first, "Heron Egret")
+    assert judged(*long).duplicate, "though each title has a word that the other page lacks"
     claimed = replace(named, text=f"{EDITED[:20]}{MILL}")
     assert not judged(claimed, old).duplicate, "a page may name any address; its text decides"
     assert "number of one article" in explained(numbered("zhu-gao-4993434.html", EDITED, title), old).decision

@@ -279,8 +279,8 @@ def _have_other_names(pair: PairJudge) -> Decision | None:
     """Pages that may be of one site are about two things if each title has a word that is nowhere in the other page.
 
     On one site nearly equal pages are exempt, as one advert under many titles, but not on a catalogue. Otherwise an
-    earlier page, this one or a third one, must show a form: it looks like the new page, and a title word is gone. Pages
-    from HTML have headlines and lines as evidence.
+    earlier page, this one or a third one, must show a form: it looks like the new page, and a title word is gone. One
+    article that an editor retitled is one thing. Pages from HTML have headlines and lines as evidence.
     """
     if pair.new.words == pair.earlier.words or pair.new.lines is not None:  # then the features are not needed
         return None
@@ -289,7 +289,7 @@ def _have_other_names(pair: PairJudge) -> Decision | None:
         return None
     may_be_advert = features.similarity >= FIXED.one_advert and not pair.is_on_catalogue
     is_in_form = pair.fingerprint.in_form or pair.in_form
-    if not is_in_form and (may_be_advert or not pair.same_site):
+    if (not is_in_form and (may_be_advert or not pair.same_site)) or _were_retitled(pair):
         return None
     reason = "The common text may be a form, and each title has a word that the other page lacks."
     return Decision(False, f"{reason} They are about two things.")
