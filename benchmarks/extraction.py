@@ -25,7 +25,7 @@ import trafilatura
 from scrapy_neardup import Deduplicator
 from scrapy_neardup.model import Page
 from scrapy_neardup.page.blocks import find_sections
-from scrapy_neardup.page.extraction import extract, read_head
+from scrapy_neardup.page.extraction import analyse, read_head
 from scrapy_neardup.page.html import decode, parse_page
 from scrapy_neardup.page.reading import main_text, read_blocks, simplify, trafilatura_text
 
@@ -46,7 +46,7 @@ def works(html: str, known: Deduplicator) -> dict[str, Callable[[], object]]:
     main = main_text(article, blocks, sections)  # leaves the article alone in its tree
     return {
         "trafilatura as it comes": lambda: trafilatura.extract(html, url=URL),
-        "ours, the whole": lambda: extract(html, URL, max_html=LONGEST),
+        "ours, the whole": lambda: analyse(html, URL, max_html=LONGEST).page,
         "judged by the same bytes": lambda: known.check(url=URL, html=html),
         "  head": lambda: tree is not None and read_head(tree, URL),
         "  parsing": lambda: parse(html),

@@ -37,7 +37,7 @@ from scrapy_neardup.judge.in_flight import Blocked
 from scrapy_neardup.judge.remote import RemoteCrawl
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import extract
+from scrapy_neardup.page.extraction import analyse
 from scrapy_neardup.server.store import RedisStore
 from scrapy_neardup.state.boilerplate import publisher
 from scrapy_neardup.state.opening import open_at
@@ -70,7 +70,7 @@ class Job:
     def read(self, number: int) -> None:
         """Read a page of HTML, as a crawl does."""
         if self.reads_html:
-            extract(html(number % 20), "https://www.example.com/", max_html=5_000_000)
+            analyse(html(number % 20), "https://www.example.com/", max_html=5_000_000)
 
 
 @cache

@@ -67,7 +67,7 @@ class HtmlReader:
     """Reads HTML, in this process or in a worker."""
 
     def __init__(self, max_html: int, max_text: int = MAX_TEXT, extractor: Extractor | None = None) -> None:
-        """``max_html``: see ``extract``; ``max_text``: see ``limit_page``."""
+        """``max_html``: see ``analyse``; ``max_text``: see ``limit_page``."""
         self.max_html = max_html
         self.max_text = max_text
         self.extractor = extractor
@@ -78,8 +78,8 @@ class HtmlReader:
             html = content.html()
             if only_quick and not is_too_large(html, self.max_html) and is_risky(html):
                 return None
-            page = extract(html, content.url, max_html=self.max_html, extractor=self.extractor)
-            return limit_page(page, self.max_text)
+            found = analyse(html, content.url, max_html=self.max_html, extractor=self.extractor)
+            return limit_page(found.page, self.max_text)
         except ExtractionError as error:
             return error
 
@@ -99,17 +99,12 @@ def decode_body(body: bytes, content_type: str | None = None) -> str:
     return decode(body, content_type)
 
 
-def extract(html: str, url: str, *, max_html: int, extractor: Extractor | None = None) -> Page:
+def analyse(html: str, url: str, *, max_html: int, extractor: Extractor | None = None) -> Reading:
     """Read a page. Raises ExtractionError with the reason if that fails.
 
     ``max_html``: the most characters of a page that is parsed. ``extractor``: a function of the user; its text is
     judged unchanged. A page without text is no error.
     """
-    return analyse(html, url, max_html=max_html, extractor=extractor).page
-
-
-def analyse(html: str, url: str, *, max_html: int, extractor: Extractor | None = None) -> Reading:
-    """Read a page, and return its visible lines and their roles too. See ``extract``."""
     if is_too_large(html, max_html):
         raise ExtractionError("too_large", f"the page has {len(html)} characters and {html.count('<')} tags")
     if extractor is not None:
@@ -195,7 +190,7 @@ def reader_sample() -> str:
     """
     found = [str(VERSION)]
     for number, html in enumerate(SAMPLE_PAGES):
-        page = extract(html, f"https://sample{number}.example/news/page.html", max_html=len(html))
+        page = analyse(html, f"https://sample{number}.example/news/page.html", max_html=len(html)).page
         about = (page.title, *page.keywords, page.description, page.canonical, page.headline, page.reader)
         found += [*about, page.links, page.main, page.text]
     return digest(found)

@@ -73,8 +73,7 @@ class ItemFields:
 
     def text(self, item: Item, what: str) -> str:
         """Return the value of a field as a string, see ``join_lines``."""
-        value = self.value(item, what)
-        return value if isinstance(value, str) else join_lines(value)
+        return join_lines(self.value(item, what))
 
     def hash(self, item: Item, url: str) -> int:
         """Return the hash of an item, which shows whether a page with little text has changed.

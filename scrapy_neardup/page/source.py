@@ -250,16 +250,13 @@ def _with_cure(error: ExtractionError, response: PageResponse | None) -> Extract
     return ExtractionError(error.reason, ". ".join((why, *cures)))
 
 
-_NO_HEAD = Page("")
-
-
 def _head(html: Any, response: PageResponse | None, url: str) -> Page:
     """Return the metadata around an item's own text; empty if there is no HTML, or it belongs to another page."""
     if html:
         return parse_head(join_lines(html), url)
     if response is None or not response.is_text or "#" in url or not response.is_of(url):
-        return _NO_HEAD
+        return Page("")
     try:
         return parse_head(response.content_of(response.url).html(), url)
     except ExtractionError:  # the answer of an API, for instance
-        return _NO_HEAD
+        return Page("")

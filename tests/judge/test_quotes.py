@@ -9,7 +9,7 @@ from html import escape
 import pytest
 
 from scrapy_neardup.model import Outcome, Page, Verdict
-from scrapy_neardup.page.extraction import extract
+from scrapy_neardup.page.extraction import analyse
 from scrapy_neardup.state.opening import memory_state
 from scrapy_neardup.state.record import Evidence, about_page, kept_page
 from tests.build import answer, make_detector
@@ -78,7 +78,7 @@ def posts(texts: Iterable[str], site: str = "list", title: str = "Re: Slipway") 
 
 def html_posts(htmls: Iterable[str], site: str = "forum") -> list[Page]:
     """A page of the site for each HTML."""
-    pages = (extract(html, f"http://{site}.example/{n}", max_html=10**6) for n, html in enumerate(htmls))
+    pages = (analyse(html, f"http://{site}.example/{n}", max_html=10**6).page for n, html in enumerate(htmls))
     return [replace(page, site=f"{site}.example") for page in pages]
 
 

@@ -173,7 +173,8 @@ def test_a_page_read_from_html_is_unchanged_by_its_kept_text(tmp_path: Path, mig
     with opened(migrate(state, **BINS)[1], **BINS) as store:
         detector = Detector(method_of(BINS), store, who="evening")
         assert detector.judge_now(whole, sealed=True).headline == "unchanged"
-        assert detector.judge_now(replace(whole, title="另一个题目"), sealed=True).headline == "updated"
+        for other in ({"links": "别的报纸"}, {"title": "另一个题目"}):
+            assert detector.judge_now(replace(whole, **other), sealed=True).headline == "updated"  # type: ignore[arg-type]
         detector.end()
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import VERSION, decode_body, extract, extractor_name, parse_head
+from scrapy_neardup.page.extraction import VERSION, analyse, decode_body, extractor_name, parse_head
 from scrapy_neardup.page.limits import MAX_TAGS
 
 URL = "http://river.example/news/7/ferry.html"
@@ -149,7 +149,7 @@ def test_any_html_is_accepted(html: str) -> None:
 
 def test_a_page_has_text_and_metadata() -> None:
     meta = "<title>新渡口清晨开航_河湾网</title><meta name=keywords content=渡口、开航><link rel=canonical href=/1>"
-    page = extract(article(*PARAGRAPHS, head=meta + "<meta name=description content=开航>"), URL, max_html=10_000)
+    page = analyse(article(*PARAGRAPHS, head=meta + "<meta name=description content=开航>"), URL, max_html=10_000).page
     assert (page.url, page.title, page.keywords) == (URL, "新渡口清晨开航", ("渡口", "开航"))
     assert (page.description, page.canonical) == ("开航", "http://river.example/1")
     for paragraph in PARAGRAPHS:
@@ -164,15 +164,15 @@ def test_pages_with_little_text_have_no_menu() -> None:
         f"<html><head><title>空页</title></head><body><nav><ul>{MENU}</ul></nav></body></html>",
         "<html><head><title>空页</title></head><body><script>var a = '渡口';</script></body></html>",
     ]:
-        page = extract(html, URL, max_html=10_000)
+        page = analyse(html, URL, max_html=10_000).page
         assert (page.title, page.text) == ("空页", ""), html
-    text = extract(article("今天停航。"), URL, max_html=10_000).text
+    text = analyse(article("今天停航。"), URL, max_html=10_000).page.text
     for name in ("首页", "本地", "天气", "市场", "留言"):
         assert name not in text
 
 
 def test_an_extractor_gets_html_and_url() -> None:
-    page = extract("<title>船</title>", URL, max_html=100, extractor=lambda html, url: f"{html} from {url}")
+    page = analyse("<title>船</title>", URL, max_html=100, extractor=lambda html, url: f"{html} from {url}").page
     html = "<title>船</title>"
     assert page == Page(URL, "船", text=f"{html} from {URL}", html=OPEN.of(html), reader="extractor")
 
@@ -185,7 +185,7 @@ def test_an_extractor_that_fails_is_the_reason(answer: Any) -> None:
     name = type(answer).__name__
     said = f"the extractor raised {name}" if isinstance(answer, Exception) else f"returned a {name}, not a string"
     with pytest.raises(ExtractionError, match=said) as raised:
-        extract("<p>", URL, max_html=100, extractor=extractor)
+        analyse("<p>", URL, max_html=100, extractor=extractor)
     assert raised.value.reason == "extractor_failed"
     assert raised.value.__cause__ is (answer if isinstance(answer, Exception) else None)
 
@@ -195,7 +195,7 @@ def test_an_extractor_that_fails_is_the_reason(answer: Any) -> None:
 )
 def test_a_page_with_too_many_characters_or_tags_is_not_parsed(html: str, limit: int) -> None:
     with pytest.raises(ExtractionError, match=f"has {len(html)} characters and {html.count('<')} tags") as raised:
-        extract(html, URL, max_html=limit, extractor=Mock(side_effect=AssertionError("parsed all the same")))
+        analyse(html, URL, max_html=limit, extractor=Mock(side_effect=AssertionError("parsed all the same")))
     assert raised.value.reason == "too_large"
 
 

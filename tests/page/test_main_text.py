@@ -16,7 +16,7 @@ from scrapy_neardup import Deduplicator
 from scrapy_neardup.model import Outcome, Page
 from scrapy_neardup.page import reading as module
 from scrapy_neardup.page.blocks import find_sections
-from scrapy_neardup.page.extraction import extract
+from scrapy_neardup.page.extraction import analyse
 from scrapy_neardup.page.html import parse_page
 from scrapy_neardup.page.reading import isolate_article, main_text, read_blocks, simplify, trafilatura_text
 from tests.page.test_blocks import HTML
@@ -182,7 +182,7 @@ def test_two_lists_of_links_with_one_introduction_are_no_copies(frame: str) -> N
         pages = [page(frame, article + links_of(names(day, count), "<p>{}</p>"), day) for day in (1, 2)]
         assert is_copy(pages), "related articles do not count"
     many = page(frame, INTRO + links_of(names(1, 900), LISTS[0]), 1)
-    assert len(extract(many, "", max_html=10**6).links) == 10_000
+    assert len(analyse(many, "", max_html=10**6).page.links) == 10_000
     lists = [INTRO * 3 + links_of(names(day, 4), "<p>{}</p>") for day in (1, 2)]
     assert is_copy([page(frame, lists[0], day) for day in (1, 2)], "sea"), "the same list"
     found = outcome([page(frame, one, 1) for one in lists], "http://river.example/a")
@@ -222,7 +222,7 @@ def test_a_list_needs_a_headline_and_many_links(html: str, main: str, is_list: b
 def test_lines_of_links_may_be_the_article(count: int, size: int, line: str, around: str) -> None:
     found = names(1, count * size)
     html = f"<body><article><h1>Finds</h1>{around}{links_of(found, line, size)}{around}</article>"
-    text = extract(html, "http://river.example/", max_html=len(html)).text
+    text = analyse(html, "http://river.example/", max_html=len(html)).page.text
     assert all(name in text for name in found)
 
 

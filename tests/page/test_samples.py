@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from scrapy_neardup.hashing import compiled
-from scrapy_neardup.model import Page
 from scrapy_neardup.page import extraction, reading
-from scrapy_neardup.page.extraction import SAMPLE_PAGES, extract, reader_sample
+from scrapy_neardup.page.extraction import SAMPLE_PAGES, analyse, reader_sample
 from scrapy_neardup.text import samples as texts
 from scrapy_neardup.text.samples import converter_sample, segmenter_sample
 from scrapy_neardup.text.tokens import segmenter
@@ -27,7 +27,7 @@ def test_a_sample_is_the_same_in_every_process_and_has_all_readers() -> None:
     code = "import json\nfrom scrapy_neardup.page.extraction import *\nfrom scrapy_neardup.text.samples import *\n"
     assert answer_with_hash_seed("1", f"{code}print(json.dumps([reader_sample(), segmenter_sample()]))") == [READ, CUT]
     assert len(READ) == len(CUT) == 16
-    read = [extract(html, "https://a.example/", max_html=100_000) for html in SAMPLE_PAGES]
+    read = [analyse(html, "https://a.example/", max_html=100_000).page for html in SAMPLE_PAGES]
     assert {page.reader for page in read} == {"article", "prose"}
     assert all(page.text and page.title for page in read)
 
@@ -51,10 +51,10 @@ def test_another_result_changes_the_digest(monkeypatch: pytest.MonkeyPatch) -> N
 
     for field in ("headline", "links"):
 
-        def other(html: str, url: str, field: Any = field, **named: Any) -> Page:
-            return replace(extract(html, url, **named), **{field: "other"})  # type: ignore[arg-type]
+        def other(html: str, url: str, field: Any = field, **named: Any) -> Any:
+            return Mock(page=replace(analyse(html, url, **named).page, **{field: "other"}))  # type: ignore[arg-type]
 
-        monkeypatch.setattr(extraction, "extract", other)
+        monkeypatch.setattr(extraction, "analyse", other)
         assert fresh() != READ
 
 

@@ -20,7 +20,7 @@ import pytest
 from scrapy_neardup.errors import ExtractionError, NearDupError, NoWorker
 from scrapy_neardup.files import Entry, InputRecord, Malformed
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import PageContent, extract
+from scrapy_neardup.page.extraction import PageContent, analyse
 from scrapy_neardup.page.limits import is_risky, limit_page
 from scrapy_neardup.workers import pool as pool_module
 from scrapy_neardup.workers.pool import WorkerPool, available_cores, default_size, free_memory, read_ahead
@@ -37,7 +37,7 @@ RISKY = ARTICLE + "<br>" * 9_000
 
 
 def read(html: str) -> Page:
-    return limit_page(extract(html, URL, max_html=10**6), 100_000)
+    return limit_page(analyse(html, URL, max_html=10**6).page, 100_000)
 
 
 def result(pool: WorkerPool, content: str | PageContent) -> object:
