@@ -411,7 +411,7 @@ class RemoteJudgement:
             packed, milliseconds_left = next(answers), next(answers)
             record = None if packed is None else Record.unpack(layout.last_id(place[:8]), packed)
             if record is not None and milliseconds_left >= 0:
-                found.append(_as_reservation(record))
+                found.append(Reservation(record, Fingerprint(record.keys, record.sketch)))
                 continue
             is_one_gone = True
             if record is None or await self._is_abandoned(record, place):  # else its crawl is back: it is read again
@@ -465,7 +465,3 @@ async def _is_set(event: asyncio.Event, seconds: float) -> bool:
     with suppress(asyncio.TimeoutError):
         await asyncio.wait_for(event.wait(), max(0.0, seconds))
     return event.is_set()
-
-
-def _as_reservation(record: Record) -> Reservation:
-    return Reservation(record, Fingerprint(record.keys, record.sketch))

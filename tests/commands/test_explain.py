@@ -40,10 +40,8 @@ def test_a_state_without_evidence_says_so(tmp_path: Path, invoke: Invoke) -> Non
         *("duplicate", None, None, None, False)
     ]
     assert (excerpt["verdict"], excerpt["near_miss"]) == ("unique", None)
-    assert ["NEARDUP_KEEP" in invoke("explain", one, "--store", state).out for one in (EDITED, EXCERPT)] == [
-        True,
-        False,
-    ]
+    said = [invoke("explain", one, "--store", state).out for one in (EDITED, EXCERPT)]
+    assert ["NEARDUP_KEEP" in one for one in said] == [True, False]
     found = invoke("stats", "--store", state, "--json").data
     assert (found["kinds"], found["originals_like_others"]) == ({"unknown": 2}, {})
 

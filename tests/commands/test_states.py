@@ -134,9 +134,7 @@ def test_looking_keeps_no_crawl_from_beginning(state: str, monkeypatch: pytest.M
 
 
 def test_without_room_for_a_copy_to_read_from_that_is_said(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        kv_lock, "mkdtemp", Mock(side_effect=FileNotFoundError(2, "No usable temporary directory found"))
-    )
+    monkeypatch.setattr(kv_lock, "mkdtemp", Mock(side_effect=FileNotFoundError(2, "No usable directory")))
     with pytest.raises(StoreError, match=r"cannot be copied for reading: .* Make room"):
         run("stats", "--store", state)
 

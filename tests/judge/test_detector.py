@@ -384,9 +384,8 @@ OTHERS = "barge{} ferry{} egret{}"
 def test_an_equal_text_under_many_titles_of_a_site_is_its_form(
     detector: Detector, site: str, title: str, reader: str, copies: int
 ) -> None:
-    names = (title.replace("{}", chr(0x61 + n) * 2) for n in range(20))
-    pages = (replace(page(f"p{n}", LONG, name, site=site), reader=reader) for n, name in enumerate(names))
-    found = [answer(detector, one) for one in pages]
+    pages = [page(f"p{n}", LONG, title.replace("{}", chr(0x61 + n) * 2), site=site) for n in range(20)]
+    found = [answer(detector, replace(one, reader=reader)) for one in pages]
     assert [one.is_copy for one in found] == [False, *[True] * copies, *[False] * (19 - copies)]
     assert {one.reason for one in found[copies + 1 :]} <= {"boilerplate"}
 
