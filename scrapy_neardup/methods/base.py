@@ -28,10 +28,14 @@ def _declare(default: _T, is_valid: Callable[[Any], bool], valid: str, **metadat
     return field(default=default, metadata={"check": lambda value: "" if is_valid(value) else valid, **metadata})
 
 
-def whole(default: int, low: int, high: int) -> int:
-    """Declare a whole number from ``low`` to ``high``."""
-    valid = f"a whole number from {low} to {high}"
-    return _declare(default, lambda value: type(value) is int and low <= value <= high, valid, limits=(low, high))
+def whole(default: int, low: int, high: int, *, step: int = 1, at_most: str = "") -> int:
+    """Declare a whole number from ``low`` to ``high``, a multiple of ``step``; ``at_most``: a field before it."""
+    valid = f"a whole number from {low} to {high}{'' if step == 1 else f', a multiple of {step}'}"
+
+    def is_valid(value: Any) -> bool:
+        return type(value) is int and low <= value <= high and not value % step
+
+    return _declare(default, is_valid, valid, limits=(low, high), at_most=at_most)
 
 
 def number(default: float, low: float = 0.0, high: float = 1.0) -> float:
@@ -99,6 +103,8 @@ class Parameters:
             value = getattr(self, one.name)
             if wrong := one.metadata["check"](value):
                 raise SettingsError(f"{self.method}: {one.name} must be {wrong}, not {value!r}.")
+            if (most := one.metadata.get("at_most")) and value > (limit := getattr(self, most)):
+                raise SettingsError(f"{self.method}: {one.name} must be at most {most} ({limit}), not {value}.")
         if self.simplified:
             converter_name()
         self._check()

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise, starmap
 
-from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.keyed import DIGESTS
 from scrapy_neardup.hashing.keys import key_of
 from scrapy_neardup.methods.base import Parameters, choice, decides, number, whole
@@ -43,13 +42,9 @@ class NSHashParameters(Parameters):
     #: The fewest letters of a sentence.
     min_sentence: int = whole(10, 1, 4096)
     #: How many hashes of two duplicates are equal.
-    equal: int = decides(whole(3, 1, 64))
+    equal: int = decides(whole(3, 1, 64, at_most="n"))
     #: The hash of a sentence.
     hash: str = choice(DIGESTS[0], *DIGESTS)
-
-    def _check(self) -> None:
-        if self.equal > self.n:
-            raise SettingsError(f"nshash: equal must be at most n ({self.n}), not {self.equal}.")
 
 
 class NSHash(_HashedPieces):
@@ -94,15 +89,11 @@ class SegmentsParameters(Parameters):
     #: The number of pieces that are hashed.
     segments: int = whole(4, 1, 255)
     #: How many hashes of two duplicates are equal.
-    equal: int = decides(whole(3, 1, 255))
+    equal: int = decides(whole(3, 1, 255, at_most="segments"))
     #: Where a page is cut: at ``paragraphs``, or into pieces of the same ``length``.
     cut: str = choice("paragraphs", "paragraphs", "length")
     #: The fewest letters of a piece. Short paragraphs are joined, and a short page is cut into fewer pieces.
     min_segment: int = whole(40, 1, 100_000)
-
-    def _check(self) -> None:
-        if self.equal > self.segments:
-            raise SettingsError(f"segments: equal must be at most segments ({self.segments}), not {self.equal}.")
 
 
 class Segments(_HashedPieces):

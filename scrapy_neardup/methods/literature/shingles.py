@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing.projections import groups, minima
 from scrapy_neardup.methods.base import Parameters, choice, decides, number, whole
 from scrapy_neardup.methods.literature.base import Agreement, PublishedMethod, Text, pack_hashes, unpack_hashes
@@ -101,11 +100,7 @@ class MinHashParameters(ShingleSetParameters):
     #: The number of hash functions. A page keeps 2 bytes for each.
     permutations: int = whole(128, 1, 4096)
     #: The number of bands. Each band makes a key.
-    bands: int = whole(25, 1, 255)
-
-    def _check(self) -> None:
-        if self.bands > self.permutations:
-            raise SettingsError(f"minhash: bands must be at most permutations ({self.permutations}), not {self.bands}.")
+    bands: int = whole(25, 1, 255, at_most="permutations")
 
 
 class MinHash(ShingleSetMethod):
@@ -154,13 +149,7 @@ class SuperShingleParameters(ShingleSetParameters):
     #: The number of min-hashes in a super-shingle.
     rows: int = whole(14, 1, 64)
     #: How many super-shingles of two duplicates are equal.
-    equal: int = decides(whole(2, 1, 64))
-
-    def _check(self) -> None:
-        if self.equal > self.supershingles:
-            raise SettingsError(
-                f"supershingle: equal must be at most supershingles ({self.supershingles}), not {self.equal}."
-            )
+    equal: int = decides(whole(2, 1, 64, at_most="supershingles"))
 
 
 class SuperShingle(ShingleSetMethod):

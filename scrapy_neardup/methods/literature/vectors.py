@@ -140,7 +140,7 @@ class RandomProjectionParameters(Parameters):
     """The parameters of ``random_projection``."""
 
     #: The number of bits of a fingerprint, a multiple of 64.
-    bits: int = whole(256, 64, 4096)
+    bits: int = whole(256, 64, 4096, step=64)
     #: The smallest share of equal bits of two duplicates. Unrelated pages agree in half of the bits.
     similarity: float = decides(number(0.92, 0.5))
     #: The number of keys of a page.
@@ -149,10 +149,6 @@ class RandomProjectionParameters(Parameters):
     key_bits: int = whole(16, 1, 64)
     #: The path of a file of stop words, one a line; empty for the short list of this package.
     stop_words: str = file("a list of stop words", read_stop_words)
-
-    def _check(self) -> None:
-        if self.bits % 64:
-            raise SettingsError(f"random_projection: bits must be a multiple of 64, not {self.bits}.")
 
 
 class RandomProjection(PublishedMethod):
