@@ -173,9 +173,8 @@ class Context:
     def search_result(self) -> SearchResult:
         """The page's overused keys, and the most similar earlier page."""
         page, fingerprint = self.page, self.fingerprint
-        in_flight = (one.record for one in self.in_flight.sharing(fingerprint))
         known = page.url, fingerprint, page.canonical, self.delivered, self.policy.also_copies
-        return search(self.method, self.store, *known, in_flight)
+        return search(self.method, self.store, *known, lambda: self.in_flight.sharing(fingerprint))
 
     @cached_property
     def filed(self) -> Fingerprint:

@@ -6,10 +6,11 @@ A crawl, ``dedup``, ``evaluate``, a merge of two states and ``compare`` all use 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from scrapy_neardup.judge.in_flight import Reservation
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint, Kind
 from scrapy_neardup.page.urls import site_of
@@ -108,14 +109,14 @@ def search(
     canonical: str = "",
     delivered: Record | None = None,
     also_copies: Set[Kind] = frozenset(),
-    in_flight: Iterable[Record] = (),
+    in_flight: Callable[[], Iterable[Reservation]] = tuple,
 ) -> SearchResult:
     """Find the most similar earlier page: first a page that it copies, then a page that is similar in another way.
 
     ``canonical`` proposes one more candidate. ``delivered`` is the delivered earlier version of the page: of the pages
     that it copies, those that were there before that version come first. Pages of the same URL are never compared.
-    ``also_copies``: kinds that count as copies though the method does not call them so. ``in_flight``: pages that share
-    keys; they may show a form.
+    ``also_copies``: kinds that count as copies though the method does not call them so. ``in_flight`` returns pages
+    that share keys; they may show a form.
     """
     overused_keys, ids = candidates(method, store, fingerprint.keys)
     if not ids and not canonical:
@@ -141,7 +142,8 @@ def search(
     in_form = any(one.in_form for one in compared)
     if any(one.duplicate for one in compared):
         # A lookalike under another title shows that common text may be a template.
-        in_form = in_form or any(method.compare(fingerprint, one.sketch, overused_keys).in_form for one in in_flight)
+        lookalikes = () if in_form else (one.record.sketch for one in in_flight())
+        in_form = in_form or any(method.compare(fingerprint, one, overused_keys).in_form for one in lookalikes)
         if in_form:
             fingerprint = replace(fingerprint, in_form=True)
             compared = [method.compare(fingerprint, one.sketch, overused_keys) for one in pages]

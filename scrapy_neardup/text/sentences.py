@@ -34,7 +34,7 @@ _END = re.compile(rf"[{MARKS}.](?:(?<!\.)|(?=[\s{QUOTES}{_CLOSING}]))[{MARKS}]*[
 _DIGITS = re.compile(r"[0-9]+")
 #: Checksums and keys. Of every fourth character of one, eight in a row are hexadecimal digits; of few other texts.
 _CHECKSUM = re.compile(r"[0-9A-Fa-f]{32,}")
-_IS_HEX = bytes(chr(byte) in "0123456789ABCDEFabcdef" for byte in range(256))
+_IS_HEX, _HEX_ONLY = bytes(chr(byte) in "0123456789ABCDEFabcdef" for byte in range(256)), bytes([1] * 8)
 #: Fewest letters of a line of prose: menu entries and captions are shorter.
 _PROSE_LINE = 10
 #: Most texts have prose enough in so many characters; then the rest is not split.
@@ -67,7 +67,7 @@ def shorten_checksums(text: str) -> str:
     >>> shorten_checksums("MD5 0f343b0931126a20f133d67c2b018a3b, 31415926535897932384626433832795")
     'MD5 0f343, 31415926535897932384626433832795'
     """
-    if bytes([1] * 8) not in text[3::4].encode("utf-8", "surrogatepass").translate(_IS_HEX):  # nearly all
+    if _HEX_ONLY not in text[3::4].encode("ascii", "ignore").translate(_IS_HEX):  # nearly all
         return text
     return _CHECKSUM.sub(lambda found: found[0] if found[0].isdigit() else found[0][:5], text)
 

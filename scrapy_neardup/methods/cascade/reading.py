@@ -92,9 +92,10 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     titles += [_TITLE_PART + line for line in headlines]
     main = main_part(of_title, [lines[part] for part in of_title], headlines)
     title = lines[main] if of_title else ""
-    # Beside a headline that agrees with the title, others name the site or its parts.
-    agreeing = [line for line in headlines if title and line and (line in title or title in line)]
-    shown = {*parts, *(_TITLE_PART + line for line in agreeing or headlines)}
+    left_out = frozenset[str]()
+    if title and headlines and (agreeing := {line for line in headlines if line and (line in title or title in line)}):
+        # Beside a headline that agrees with the title, others name the site or its parts.
+        left_out = frozenset(_TITLE_PART + line for line in headlines if line not in agreeing) - parts.keys()
     title = title and _TITLE_PART + title
     number = url_number(page.address or page.url) if page.site else ""
     whole = segment(own, hashes, (*titles, title, page.site, number), simplified=p.simplified)
@@ -124,8 +125,8 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
         title=title_words,
         title_core=title_core,
         # A headline without letters would be equal on all pages with one.
-        headlines=[line for line in own_titles if line in shown and line != _TITLE_PART],
-        links=[letters(_normalize(line, p)) for line in page.links.split("\n") if line],
+        headlines=[line for line in own_titles if line not in left_out and line != _TITLE_PART],
+        links=[letters(_normalize(line, p)) for line in page.links.split("\n")] if page.links else [],
         headings=_headings(page, of_title, p, hashes),
         all=all,
         core=core,
