@@ -37,8 +37,8 @@ _SENTENCES = 30
 _RECORD_BITS = 32
 
 #: Pages in the order of their ranks. ``url`` is the name of the record. ``failed``: why no page could be made of it.
-#: ``page``: other fields, as JSON, if there are any. ``item``: the rest of a record, by which ``html`` is made if it is
-#: needed; see ``ItemFields.pack_rest``. ``keys``, ``sketch``, ``sentences`` and ``own`` are the fingerprint without
+#: ``page``: other fields, as JSON, if there are any. ``item``: the rest of a record, to make ``html`` of it
+#: later; see ``ItemFields.pack_rest``. ``keys``, ``sketch``, ``sentences`` and ``own`` are the fingerprint without
 #: boilerplate; ``sketch`` is null if there is none. Strings are bytes, as pages may hold halves of surrogate pairs.
 PAGES = pa.schema(
     [

@@ -54,7 +54,7 @@ logger = line_logger(__name__)
 
 #: Errors of files that cannot be synced: pipes, standard output, some network file systems.
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
-#: Formats to which a later crawl may append.
+#: A later crawl may append to feeds of these formats.
 _APPENDABLE = ("jsonlines", "jsonl", "jl", "csv")
 #: The plugins that compress a feed, and what reads it.
 _UNPACK: dict[Any, Any] = {GzipPlugin: GzipFile, Bz2Plugin: BZ2File, LZMAPlugin: LZMAFile}
@@ -89,19 +89,25 @@ class Delivery:
     """
 
     def __init__(
-        self, detector: Detector | RemoteCrawl, notes: Notes, exporter: FeedExporter | None = None, known_pages: int = 0
+        self,
+        detector: Detector | RemoteCrawl,
+        notes: Notes,
+        exporter: FeedExporter | None = None,
+        known_pages: int = 0,
+        *,
+        after_kill: bool = False,
     ) -> None:
         """``exporter``: writes the feeds that pages wait for. Without it pages wait for no feed.
 
         ``known_pages``: pages in the state. If there are any, a feed that this crawl overwrites causes a warning.
+        ``after_kill``: an earlier crawl was killed, or a feed of it was not stored.
         """
         self._detector = detector
         self._notes = notes
         self._exporter = exporter
         self._known_pages = known_pages
         self._is_closed = False
-        #: Whether an earlier crawl was killed, or a feed of it was not stored.
-        self.after_kill = False
+        self._after_kill = after_kill
         #: The feeds of Scrapy at this moment.
         self._feeds: dict[FeedSlot, Awaited] = {}
         self._waiting = WaitingPages()
@@ -247,7 +253,7 @@ class Delivery:
         open_file, store_file = storage.open, storage.store
 
         def open_and_mend(spider: Spider) -> Any:
-            _mend(slot, after_kill=self.after_kill)
+            _mend(slot, after_kill=self._after_kill)
             return open_file(spider)
 
         async def store_and_seal(file: Any) -> Any:
@@ -263,7 +269,7 @@ class Delivery:
     # Sealing
 
     def _wait(self, id: int, awaited: Set[Awaited]) -> None:
-        """Seal the page once all these are done, whatever it waited for before."""
+        """Seal the page once all these are done. It waits for nothing else any more."""
         self._waiting.remove(id)
         if waiting := frozenset(one for one in awaited if not one.is_done):
             self._waiting.add(id, waiting)
@@ -334,7 +340,7 @@ class WaitingPages:
                 return
 
     def pop(self, awaited: Awaited) -> dict[frozenset[Awaited], array[int]]:
-        """Remove the pages that wait for this; returns them by all that they wait for."""
+        """Remove the pages that wait for this; returns them by the set that they wait for."""
         return {all_of_them: self._ids.pop(all_of_them) for all_of_them in list(self._ids) if awaited in all_of_them}
 
     def awaited(self) -> set[Awaited]:
@@ -376,7 +382,7 @@ def _overwrites(slot: FeedSlot) -> bool:
     """Whether the feed may have earlier content, and this crawl replaces it.
 
     Scrapy overwrites with -O or ``'overwrite': True``, and by default on S3, FTP and Google Cloud, also batches:
-    ``%(batch_id)d`` begins at 1 in each crawl. Nobody looks what S3 and Google Cloud hold.
+    ``%(batch_id)d`` begins at 1 in each crawl. Files on S3 and Google Cloud are not looked at.
     """
     storage = slot.storage
     if isinstance(storage, StdoutFeedStorage) or any(time in slot.uri_template for time in _TIME_PLACEHOLDERS):

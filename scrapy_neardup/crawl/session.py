@@ -111,8 +111,9 @@ class Session:
         self.judge = Judge(source, self._reader, detector, notes, self._watch, wait=config.wait, server=remote)
         exporter = self._crawler.get_extension(FeedExporter) if config.commit == "feed" else None
         known_pages = store.pages if config.overwritten == "warn" and not config.dry_run else 0
-        self._delivery = Delivery(detector if remote is None else remote, notes, exporter, known_pages)
-        self._delivery.after_kill = after_kill
+        self._delivery = Delivery(
+            detector if remote is None else remote, notes, exporter, known_pages, after_kill=after_kill
+        )
         self._delivery.listen(self._crawler.signals)
         # Scrapy stores the feeds while it handles spider_closed, and the state must stay open until then.
         connect(self._finish, signals.spider_closed if exporter is None else signals.feed_exporter_closed)

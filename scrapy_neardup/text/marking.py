@@ -37,11 +37,15 @@ def own_letters(sentence: str, *, simplified: bool = False) -> str:
     return letters(normalize(shorten_checksums(sentence), simplified=simplified))
 
 
+def _spell(found: list[str], *, simplified: bool) -> list[str]:
+    """Return sentences in normal spelling; ``letters`` of these are ``own_letters``. It is faster than one by one."""
+    return normalize(shorten_checksums("\n".join(found)), simplified=simplified).split("\n") if found else []
+
+
 def with_letters(text: str, *, simplified: bool = False) -> list[tuple[str, str]]:
-    """Return each sentence of a text with its ``own_letters``; in less time than one by one."""
+    """Return each sentence of a text with its ``own_letters``."""
     found = sentences(text)
-    lines = normalize(shorten_checksums("\n".join(found)), simplified=simplified).split("\n") if found else []
-    return list(zip(found, map(letters, lines), strict=True))
+    return list(zip(found, map(letters, _spell(found, simplified=simplified)), strict=True))
 
 
 def sentence_letters(text: str, *, simplified: bool = False) -> frozenset[str]:
@@ -112,7 +116,7 @@ def shared_sentences(
     fewer than ``at_least`` letters do not count.
     """
     different = list(dict.fromkeys(sentences(text)))
-    lines = normalize(shorten_checksums("\n".join(different)), simplified=simplified).split("\n") if different else []
+    lines = _spell(different, simplified=simplified)
     order = [at for at in sorted(range(len(lines)), key=lambda at: -len(lines[at])) if len(lines[at]) >= at_least]
     found: list[tuple[int, int]] = []
     for some in order[:limit], order[limit:]:

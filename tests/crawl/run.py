@@ -32,7 +32,7 @@ from tests.crawl import project
 QUIET = {"TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False, "ROBOTSTXT_OBEY": False, "LOG_LEVEL": "DEBUG"}
 
 
-# Whoever forks a crawl has loaded what each crawl needs. This leaves the choice of a reactor to the crawl.
+# A process that forks crawls has loaded the modules of Scrapy. It chooses no reactor, so the crawl can.
 BASES = (defaults.EXTENSIONS_BASE, defaults.DOWNLOADER_MIDDLEWARES_BASE, defaults.SPIDER_MIDDLEWARES_BASE)
 for path in (*chain.from_iterable(BASES), *defaults.DOWNLOAD_HANDLERS_BASE.values()):
     load_object(path)

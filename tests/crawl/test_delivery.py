@@ -270,7 +270,7 @@ async def test_what_is_appended_to_a_feed_that_breaks_off_can_be_read(
     options = {"format": "jsonlines", "gzip_mtime": 0, **options}
     exporter = FeedExporter.from_crawler(Crawler(Spider, {"FEEDS": {f"file://{link}": options}}))
     exporter.open_spider(SPIDER)
-    (delivery := Delivery(cast(Any, Mock()), notes(), exporter)).after_kill = True
+    delivery = Delivery(cast(Any, Mock()), notes(), exporter, after_kill=True)
     delivery.export({"c": 2}, SPIDER)
     [slot] = exporter.slots
     slot.finish_exporting()

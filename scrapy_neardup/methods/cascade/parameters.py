@@ -118,9 +118,9 @@ class FixedThresholds(NamedTuple):
     few_numbers: int = 5
     #: Share of numbers, of the text with fewer, that the other one lacks: from it on a page is another notice.
     other_numbers: float = 0.6
-    #: Different shingles up to which a text may be a bulletin of a site, with other numbers each day under one title.
+    #: A text with at most so many different shingles may be a bulletin: a site gives other numbers under one title.
     bulletin: int = 1000
-    #: Share of the shorter list of links from which two lists are the same.
+    #: Two lists of links are the same if they have this share of the shorter one in common.
     same_links: float = 0.5
 
     # -- A page and its delivered version: edited teasers, pages at two dates, and pairs of other notices, each read as

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -31,6 +31,12 @@ NUMBER, IN_TEXT = 1, 2
 _WORD_BYTES = 3
 _LARGEST_WORD = 256**_WORD_BYTES
 HEAD = struct.Struct(">QIIIIIBBB")
+
+
+def _comparable(ours: Set[int], theirs: Set[int], most: int) -> tuple[Set[int], Set[int]]:
+    """Return two samples up to the largest hash that both cover; each has at most ``most`` hashes, the smallest."""
+    known = min(max(some) if len(some) >= most else 2**32 for some in (ours, theirs))
+    return {one for one in ours if one <= known}, {one for one in theirs if one <= known}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +84,7 @@ class Lines:
 
     def lists_others(self, other: Lines) -> bool:
         """Whether both pages have links beside the text, and most of these are different."""
-        reach = min(max(page.links) if len(page.links) == MAX_LINKS else 2**32 for page in (self, other))
-        ours, theirs = ({link for link in page.links if link <= reach} for page in (self, other))
+        ours, theirs = _comparable(self.links, other.links, MAX_LINKS)
         few = min(len(ours), len(theirs))
         return few > 0 and len(ours & theirs) < FIXED.same_links * few
 
@@ -132,9 +137,7 @@ class Numbers(NamedTuple):
         """Return the share of the smaller set of numbers that the other lacks; 0 if nothing contradicts."""
         if self.is_long != other.is_long or not (self.some and other.some):
             return 0.0
-        # Compare only up to the largest hash that both samples cover.
-        known = min(max(some) if len(some) >= MAX_NUMBERS else 2**16 for some in (self.some, other.some))
-        ours, theirs = (frozenset(one for one in some if one <= known) for some in (self.some, other.some))
+        ours, theirs = _comparable(self.some, other.some, MAX_NUMBERS)
         few = min(len(ours), len(theirs))
         return 1.0 - len(ours & theirs) / few if few >= (FIXED.few_numbers if self.is_long else 1) else 0.0
 
