@@ -366,7 +366,7 @@ def tables(trials: Sequence[Trial]) -> Iterator[str]:
     """A table of the edits with amounts, and one of the other edits."""
     gradual = [name for name, edit in EDITS.items() if edit.has_amount]
     rows = [(edit, one.name, *(one.cell((edit, amount)) for amount in AMOUNTS)) for edit in gradual for one in trials]
-    yield format_table(["edit", "method", *(f"{100 * amount:g}%" for amount in AMOUNTS)], rows, words=2)
+    yield format_table(["edit", "method", *(f"{100 * amount:g}%" for amount in AMOUNTS)], rows)
     others = [*(name for name, edit in EDITS.items() if not edit.has_amount), CONTROL]
     yield format_table(["method", *others], [(one.name, *(one.cell((edit, 0.0)) for edit in others)) for one in trials])
 
