@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from scrapy_neardup.cli.command import JSON, STATE, command, option
 from scrapy_neardup.cli.opening import (
-    find_source,
+    find_state,
     locate_new_state,
     locate_state,
     only_state,
@@ -72,7 +72,7 @@ def merge_command(arguments: argparse.Namespace, config: Config) -> int:
     """Merge, and print what became of the pages of each source."""
     url = arguments.store or only_state(config)
     locate_state(url)  # raises if no state can be there
-    names = [find_source(name, config) for name in arguments.sources]
+    names = [find_state(name, config, "FROM") for name in arguments.sources]
     method = config.make_method()
     recipe = state_recipe(method, config.make_extractor())
     with ExitStack() as stack:

@@ -95,15 +95,8 @@ def find_side(url: str, store: PageStore) -> Side:
     is_comparable = bool(record.sketch) and not record.is_light
     if is_comparable or page:
         return Side(url, page, record if is_comparable else None)
-    if record.former:
-        raise NearDupError(
-            f"The state has no fingerprint of {url} by this method, because it was migrated and the page has not come "
-            "again since. Name a file with its text, or crawl it again."
-        )
-    original = store.record(record.original)
-    which = f" of {original.url}, similarity {record.similarity:.2f}" if original else " of a page that was forgotten"
     raise NearDupError(
-        f"The state has no text of {url}. It knows only that it is a copy{which}; for the recorded verdict run: "
-        f"scrapy neardup explain {shell_word(url)}. To compare it, name a file with its text, or set NEARDUP_KEEP = "
-        '"texts" before the next crawl.'
+        f"The state has neither a fingerprint nor a text of {url}. Its recorded verdict: scrapy neardup explain "
+        f'{shell_word(url)}. To compare it, name a file with its text, or set NEARDUP_KEEP = "texts" before the next '
+        "crawl."
     )

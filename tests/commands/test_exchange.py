@@ -147,7 +147,7 @@ def test_a_merge_only_reads_its_sources(tmp_path: Path, east: Path, invoke: Invo
         ("export", "-o", "memory:", r"memory: is a state in memory.* with -o"),
         ("migrate", "--to", "sqlite:x", r"^--to is "),
         ("merge", "", "memory:", r"memory: is a state in memory.* with FROM"),
-        ("merge", "", "none", r"^There is no state at none\. Name the path of a copy by .*export', or .*leveldb:"),
+        ("merge", "", "none", r"^There is no state at .*none\. Name the state of a crawl with FROM leveldb:"),
     ],
 )
 def test_a_wrong_place_is_named_by_its_option(

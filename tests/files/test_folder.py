@@ -47,19 +47,9 @@ def test_a_folder_without_pages_may_hold_texts(tmp_path: Path) -> None:
     assert (third.place, third.raw) == ((tmp_path / "cafe.txt").as_posix(), b"caf\xe9")
     assert third.why == "not UTF-8: unexpected end of data at byte 4"
     assert fields(read(tmp_path / "a.TXT")) == [{"path": (tmp_path / "a.TXT").as_posix(), "text": "A ferry"}]
-
-
-def test_a_format_selects_the_files_of_a_folder(tmp_path: Path) -> None:
-    fill(tmp_path, {"a.txt": b"A ferry", "b.html": b"<p>"})
-    assert [one.place for one in read(tmp_path, "text")] == [(tmp_path / "a.txt").as_posix()]
-    assert [one.place for one in read(tmp_path, "html")] == [(tmp_path / "b.html").as_posix()]
-    with pytest.raises(NearDupError, match=r"is a folder.*csv"):
-        read(tmp_path, "csv")
-
-    fill(tmp_path, {"c/b.pdf": b"x", "c/docs.jsonl": b"{}"})  # nothing to read
-    for format, said in (("", "HTML or .txt files"), ("html", "HTML files"), ("text", ".txt files")):
-        with pytest.raises(NearDupError, match=f"no {said}"):
-            read(tmp_path / "c", format)
+    fill(tmp_path, {"c/b.pdf": b"x"})
+    with pytest.raises(NearDupError, match="no HTML or"):
+        read(tmp_path / "c")
 
 
 def test_pages_that_cannot_be_read_are_named_among_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
