@@ -6,7 +6,7 @@ import argparse
 from contextlib import ExitStack
 from dataclasses import asdict
 
-from scrapy_neardup.cli.command import JSON, STATE, STORE, command, option
+from scrapy_neardup.cli.command import JSON, STATE, command, option
 from scrapy_neardup.cli.opening import (
     find_source,
     locate_new_state,
@@ -15,16 +15,15 @@ from scrapy_neardup.cli.opening import (
     open_or_make_state,
     snapshot_state,
 )
-from scrapy_neardup.cli.output import format_count, format_counts, present, progress, warn, write
+from scrapy_neardup.cli.output import format_count, format_counts, present, progress, write
 from scrapy_neardup.errors import StoreMismatch
-from scrapy_neardup.judge.recipes import decisions_of, method_of
+from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.maintenance.copying import export
 from scrapy_neardup.maintenance.merge import merge
-from scrapy_neardup.maintenance.sources import OpenState, check_recipes
-from scrapy_neardup.methods import Method
+from scrapy_neardup.maintenance.sources import OpenState
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.recipe import PARAMETERS, is_method_of
+from scrapy_neardup.state.recipe import SECRET_NAME, SECRET_SETTING
 from scrapy_neardup.state.urls import STORES
 
 
@@ -58,8 +57,8 @@ def export_command(arguments: argparse.Namespace, config: Config) -> int:
     JSON,
     examples="""\
 effect:
-  If --store names no state yet, it is made. All must have the same method, parameters, versions and NEARDUP_SECRET. If
-  one differs, nothing is written.
+  If --store names no state yet, it is made. All must have the method, parameters and versions of this project or of
+  --spider, and the same NEARDUP_SECRET. If one differs, nothing is written.
 
   Pages are joined by URL; the version seen later stays. An original that copies an original of the other side becomes
   its copy. To merge the same again changes nothing.
@@ -74,22 +73,14 @@ def merge_command(arguments: argparse.Namespace, config: Config) -> int:
     url = arguments.store or only_state(config)
     locate_state(url)  # raises if no state can be there
     names = [find_source(name, config) for name in arguments.sources]
+    method = config.make_method()
+    recipe = state_recipe(method, config.make_extractor())
     with ExitStack() as stack:
-        sources = [OpenState(stack.enter_context(snapshot_state(name, config))) for name in names]
-        check_recipes(sources, sources[0].recipe, STORE)
-        try:  # a merge that was killed may have left a state without a recipe
-            store = stack.enter_context(open_or_make_state(url, sources[0].recipe, sources[0].secret))
-        except StoreMismatch:
-            with open_or_make_state(url, None, config.secret) as other:
-                check_recipes(sources, other.recipe, STORE)
-            raise
-        method = state_method(store, config.make_method())
-        if method is None and (store.pages or len(sources) > 1):
-            warn(
-                f"The state does not say how to make its method {store.recipe.get('method')!r}, so copies across the "
-                "states are not found. To find them, run the command in the project with the method."
-            )
-        merged = [(source.name, merge(source, store, method, progress)) for source in sources]
+        sources = [stack.enter_context(snapshot_state(name, config, recipe)) for name in names]
+        _check_secrets(sources)
+        store = stack.enter_context(open_or_make_state(url, recipe, sources[0].secret))
+        _check_secrets([store, *sources])
+        merged = [(source.location, merge(OpenState(source), store, method, progress)) for source in sources]
         location, pages = store.location, store.pages
     data = {"store": location, "pages": pages, "merged": [{"from": name, **asdict(one)} for name, one in merged]}
     lines = [f"{name}: {format_counts(asdict(one)) or 'nothing'}" for name, one in merged]
@@ -97,9 +88,12 @@ def merge_command(arguments: argparse.Namespace, config: Config) -> int:
     return 0
 
 
-def state_method(store: PageStore, own: Method) -> Method | None:
-    """Return the method of a state: ``own`` if the recipe fits, else the recipe's method if it is built in."""
-    if is_method_of(store.recipe, own.recipe()):
-        return own.with_hashes(store.hashes)
-    method = method_of({**store.recipe, PARAMETERS: {**store.recipe.get(PARAMETERS, {}), **decisions_of(store)}})
-    return method and method.with_hashes(store.hashes)
+def _check_secrets(stores: list[PageStore]) -> None:
+    """Raise StoreMismatch if two states have different secrets."""
+    first = stores[0]
+    for other in stores:
+        if other.recipe[SECRET_NAME] != first.recipe[SECRET_NAME]:
+            raise StoreMismatch(
+                f"{first.location} and {other.location} were written with different secrets, so their fingerprints "
+                f"cannot be compared. To merge states, give them the same {SECRET_SETTING} from their first crawl."
+            )

@@ -103,8 +103,8 @@ def read_input(
                 yield from read_jsonl(file, name, is_wanted) if read is read_jsonl else read(file, name)
 
 
-def find_format(name: str, format: str = "", default: str = "") -> str:
-    """Return the format of a file; ``default`` if its suffix is unknown. Raises SettingsError.
+def find_format(name: str, format: str = "") -> str:
+    """Return the format of a file. Raises SettingsError if its suffix is unknown.
 
     >>> find_format("crawl/feed.JL.gz"), find_format("-")
     ('jsonl', 'jsonl')
@@ -122,8 +122,6 @@ def find_format(name: str, format: str = "", default: str = "") -> str:
             return known
     if suffix in _CURES:
         raise SettingsError(f"{name} cannot be read. {_CURES[suffix]}")
-    if default:
-        return default
     raise SettingsError(
         f"The name {name} does not show its format. Add --format with one of: {valid}. (Names that end in "
         f"{', '.join(PACKINGS)} are unpacked first.)"

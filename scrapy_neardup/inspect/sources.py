@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from dataclasses import dataclass
 
 from scrapy_neardup.errors import AnyReason, NearDupError
 from scrapy_neardup.judge.context import Policy
-from scrapy_neardup.lab.documents import DocumentReader
+from scrapy_neardup.lab.documents import read_documents
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.page.urls import site_of
@@ -67,20 +68,21 @@ def read_page(name: str, config: Config, *, or_url: bool = False) -> Page | None
 
 def _read_document(path: str, id: str | None, config: Config) -> Page:
     first: Page | None = None
+    left_out, such = Counter[str](), ""
     with config.open_source(hashes_items=False) as source:
-        reader = DocumentReader(source)
-        for page in reader.read(path):
-            if page.url == id:
+        for page in read_documents(path, source, left_out):
+            if page.url in (id, f"{path}#{id}"):  # its id, or its place
                 return page
             if id is None and first is not None:
-                raise NearDupError(f"{path} has several documents. Name one, for example {path}#{first.url}.")
-            first = first or page
-    if id is None and first is not None:
-        return first
+                raise NearDupError(f"{path} has several documents. Name one, for example {such}.")
+            if first is None:
+                first, such = page, page.url if page.url.startswith(path) else f"{path}#{page.url}"
     if first is None:
-        why = ", ".join(reader.left_out) or "it is empty"
+        why = ", ".join(left_out) or "it is empty"
         raise NearDupError(f"{path} has no readable page ({why}). Name another file.")
-    raise NearDupError(f"{path} has no document with the id {id!r}. Name one that exists, such as {path}#{first.url}.")
+    if id is not None:
+        raise NearDupError(f"{path} has no document with a text and the id {id!r}. Name another one, such as {such}.")
+    return first
 
 
 def find_side(url: str, store: PageStore) -> Side:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from scrapy_neardup.errors import StoreError, StoreMismatch
+from scrapy_neardup.errors import StoreError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import Row, after
 from scrapy_neardup.kv.files import FileEngine
@@ -23,11 +23,9 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import (
     RECIPE,
     SECRET,
-    SECRET_NAME,
     SECRET_SETTING,
     Secret,
     check_recipe,
-    pack_recipe,
     secret_of,
 )
 from scrapy_neardup.state.record import Evidence, Record
@@ -74,20 +72,6 @@ class OpenState:
             may_move = store.is_shared and id > settled_up_to
             if id not in unsealed and not (may_move and (store.journal.is_unsealed(id) or store.record(id) is None)):
                 yield PageEntry(record, store.last_seen(record.url), store.evidence(id))
-
-
-def check_recipes(sources: Iterable[OpenState], recipe: Mapping[str, Any], named_by: str) -> None:
-    """Raise StoreMismatch for the first source with another recipe. It names another secret, or all other differences.
-
-    ``named_by``: the option that names the target, for the message.
-    """
-    for source in sources:
-        if source.recipe.get(SECRET_NAME) != recipe.get(SECRET_NAME):
-            raise StoreMismatch(
-                f"{source.name} was written with another secret, so its fingerprints cannot be compared with the "
-                f"others. To merge states, give them the same {SECRET_SETTING} from their first crawl."
-            )
-        check_recipe(pack_recipe(source.recipe), recipe, source.name, named_by)
 
 
 # Damaged states.

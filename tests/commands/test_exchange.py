@@ -13,25 +13,23 @@ import pytest
 
 from scrapy_neardup.errors import NearDupError, StoreError, StoreMismatch
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.methods import Method, make_method
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
-from scrapy_neardup.state.record import Record
-from tests import methods
 from tests.build import page, state_files, state_url, story
 from tests.cli import Invoke, add_spider, make_project, run, run_scrapy
 from tests.maintenance.states import rows
 
 CASCADE = make_method("cascade", {})
-OWN = {"method": "somebody.Elses", "parameters": {}}
 url = partial(state_url, "sqlite")
 
 
 def crawled(path: Path, pages: Mapping[str, int], method: Method = CASCADE) -> Path:
     """A state with pages of these names, each with the story of a number."""
-    store = open_at(SQLite, str(path), method.recipe())
+    store = open_at(SQLite, str(path), state_recipe(method, None))
     detector = Detector(method, store, who="test")
     for name, seed in pages.items():
         detector.judge_now(page(name, story(seed)), sealed=True)
@@ -109,9 +107,11 @@ def test_states_of_two_recipes_are_not_merged(tmp_path: Path, east: Path, west: 
     assert "--store" in said
     assert (content(east), content(other)) == before
     assert not (tmp_path / "new.sqlite").exists()
-    store = open_at(SQLite, str(tmp_path / "secret.sqlite"), CASCADE.recipe(), secret=Secret(b"another secret"))
+    store = open_at(
+        SQLite, str(tmp_path / "secret.sqlite"), state_recipe(CASCADE, None), secret=Secret(b"another secret")
+    )
     store.close()
-    with pytest.raises(StoreMismatch, match=r"another secret.* give them the same NEARDUP_SECRET"):
+    with pytest.raises(StoreMismatch, match=r"different secrets.* give them the same NEARDUP_SECRET"):
         run("merge", url(west), "--store", url(tmp_path / "secret.sqlite"))
 
 
@@ -170,31 +170,6 @@ def test_a_damaged_state_or_another_file_is_not_merged(tmp_path: Path, east: Pat
         run("merge", west, "--store", "memory:")
     assert not new.exists()
     assert content(west) == before
-
-
-def test_without_the_method_pages_are_only_united(tmp_path: Path, invoke: Invoke) -> None:
-    states = []
-    for number in (1, 2):
-        store = open_at(SQLite, str(tmp_path / f"{number}.sqlite"), OWN)
-        store.add(Record(number, f"https://{number}.example/", number, 1.0, (7,), b"same"))
-        store.close()
-        states.append(url(tmp_path / f"{number}.sqlite"))
-    done = invoke("merge", states[0], "--store", states[1])
-    assert done.out.startswith(f"{tmp_path / '1.sqlite'}: added: 1\n")
-    assert "method 'somebody.Elses'" in done.err
-    assert invoke("merge", states[0], "--store", url(tmp_path / "new.sqlite")).err == "", "there are no others"
-
-
-def test_the_projects_method_is_taken_if_it_is_that_of_the_states(tmp_path: Path) -> None:
-    parameters = {"lexicon": str(Path(methods.__file__).parent / "lexicon.txt")}
-    method = make_method("simhash", parameters)
-    ours = crawled(tmp_path / "ours.sqlite", {"a": 1}, method)
-    theirs = crawled(tmp_path / "theirs.sqlite", {"b": 1}, method)
-    settings = {"NEARDUP_METHOD": "simhash", "NEARDUP_PARAMETERS": parameters}
-    assert run("merge", url(theirs), "--store", url(ours), **settings) == 0
-    store = open_at(SQLite, str(ours), None)
-    assert [record.url for record in store.records() if record.is_original] == ["http://a.example/"]
-    store.close()
 
 
 def test_a_state_merged_into_itself_does_not_change(east: Path, invoke: Invoke) -> None:

@@ -106,5 +106,5 @@ def test_manual_verdicts_are_labels_for_evaluate(sqlite: str, tmp_path: Path, in
     labels.write_text(done.out)
     docs.write_text("".join(json.dumps({"id": url, "text": text * 3}) + "\n" for url, _, text in PAGES[:4]), "utf-8")
     found = invoke("evaluate", docs, "--pairs", labels, "--json").data
-    assert (found["agreement"]["kept_wrongly"], found["agreement"]["dropped_wrongly"]) == (1, 1)
+    assert (found["kept_wrongly"], found["dropped_wrongly"]) == (1, 1)
     assert {(one["b"], one["drop"]) for one in found["wrong"]} == {(SAME, "no"), (BREAD, "yes")}

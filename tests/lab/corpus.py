@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.lab.documents import DocumentReader
-from scrapy_neardup.page.extraction import HtmlReader
-from scrapy_neardup.page.source import PageSource
-from scrapy_neardup.settings import DEFAULT_FIELDS
 from tests.build import story
 
 #: Documents are d00 to d29: 21 of their own, 4 copies of d00 to d03, 3 edited copies of d04 to d06, a short one twice.
 LABELS = [
-    *({"a": f"d{n:02}", "b": f"d{n + 21}", "drop": "yes", "label": "copy" if n < 4 else "edit"} for n in range(7)),
+    *({"a": f"d{n:02}", "b": f"d{n + 21}", "drop": "yes"} for n in range(7)),
     *({"a": f"d{n:02}", "b": f"d{n + 1:02}", "drop": "no"} for n in range(7, 20)),
 ]
 
@@ -28,14 +23,3 @@ def mixed() -> list[dict[str, Any]]:
     texts = ["".join(story(seed)) for seed in [*range(21), *range(4)]]
     texts += ["".join([*story(seed)[:-1], *story(100 + seed)[:1]]) for seed in range(4, 7)]
     return [{"id": f"d{n:02}", "text": text} for n, text in enumerate([*texts, "闭馆一天。", "闭馆一天。"])]
-
-
-def write_feed(folder: Path, records: list[dict[str, Any]] | None = None) -> Path:
-    file = folder / "feed.jsonl"
-    file.write_text(lines(mixed() if records is None else records), encoding="utf-8")
-    return file
-
-
-def reader(**renamed: str) -> DocumentReader:
-    """A reader with the usual names of fields, but for some."""
-    return DocumentReader(PageSource({**DEFAULT_FIELDS, **renamed}, HtmlReader(100_000), hashes_items=False))

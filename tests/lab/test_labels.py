@@ -25,15 +25,12 @@ def test_a_label_is_turned_by_the_order_of_documents_and_the_last_line_counts(tm
         tmp_path,
         {"a": "b", "b": "a", "drop": "no", "jaccard": 0.5},
         {"a": "a", "b": "c", "drop": "unsure", "label": None},
-        {"a": "a", "b": "b", "drop": "yes", "label": "repost", "corpus": "town"},
-        {"a": "x", "b": "y", "drop": "no", "corpus": "village"},
+        {"a": "a", "b": "b", "drop": "yes", "label": "repost"},
     )
-    assert read_labels(path, PLACES, {"town"}) == [Label("a", "b", True, "repost"), Label("a", "c", None)]
+    assert read_labels(path, PLACES) == [Label("a", "b", True), Label("a", "c", None)]
     table = tmp_path / "labels.csv"
-    table.write_text("a,b,drop,label\na,b,yes,repost\na,c,unsure,\n")
-    assert read_labels(table, PLACES, ()) == [Label("a", "b", True, "repost"), Label("a", "c", None)]
-    with pytest.raises(NearDupError, match=r"labels\.jsonl, line 4: no document has the id 'x'"):
-        read_labels(path, PLACES, {"town", "village"})
+    table.write_text("a,b,drop\na,b,yes\na,c,unsure\n")
+    assert read_labels(table, PLACES) == [Label("a", "b", True), Label("a", "c", None)]
 
 
 def test_a_line_that_cannot_be_read_is_named(tmp_path: Path) -> None:
@@ -44,13 +41,12 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         ({"b": "a"}, "a and b are the same document"),
         ({"drop": "perhaps"}, "drop must be one of yes, no, unsure, not 'perhaps'"),
         ({"drop": ["no"]}, r"drop must be one of yes, no, unsure, not \['no'\]"),
-        ({"label": ["x"]}, r"label must be a text, not \['x'\]"),
     ]
     for wrong, said in cases:
         with pytest.raises(NearDupError, match=rf"labels\.jsonl, line 2: {said}; each line must be"):
-            read_labels(write(tmp_path, right, {**right, **wrong}), PLACES, ())
+            read_labels(write(tmp_path, right, {**right, **wrong}), PLACES)
     (tmp_path / "labels.jsonl").write_text(lines([right]) + "yes\n")
     with pytest.raises(NearDupError, match=r"labels\.jsonl, line 2 is not JSON.*; each line must be"):
-        read_labels(tmp_path / "labels.jsonl", PLACES, ())
+        read_labels(tmp_path / "labels.jsonl", PLACES)
     with pytest.raises(NearDupError, match=r"gone\.jsonl with labels does not exist"):
-        read_labels(tmp_path / "gone.jsonl", PLACES, ())
+        read_labels(tmp_path / "gone.jsonl", PLACES)

@@ -11,7 +11,6 @@ from hypothesis import HealthCheck, example, given, settings
 from scrapy_neardup.judge.context import Policy
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.lists import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
-from scrapy_neardup.judge.recipes import method_of
 from scrapy_neardup.maintenance.merge import MergeCounts, merge
 from scrapy_neardup.maintenance.sources import OpenState, PageEntry
 from scrapy_neardup.methods import METHODS, Method, make_method
@@ -363,27 +362,6 @@ def test_two_halves_of_a_crawl_have_the_groups_of_the_whole() -> None:
         merged(ours, theirs, method)
         assert originals(ours) == originals(whole), name
         assert sum(one == name for name, one in originals(ours).items()) == 5
-
-
-# The method
-
-
-@pytest.mark.parametrize(
-    "recipe",
-    [
-        {},
-        {"method": "minhash"},
-        {"method": "minhash", "parameters": 5},
-        {"method": "minhash", "parameters": {"similarity": 9}},
-        {"method": "minhash", "parameters": {"unknown": 9}},
-        {"method": "minhash", "parameters": {}, "method version": 99},
-        {"method": "os.path", "parameters": {}},
-        {"method": ["minhash"], "parameters": {}},
-        {**make_method("imatch", {}).recipe(), "parameters": {"lexicon": "0123456789abcdef"}},
-    ],
-)
-def test_of_another_recipe_there_is_no_method(recipe: dict[str, object]) -> None:
-    assert method_of(recipe) is None
 
 
 @pytest.mark.parametrize("where", ["here", "there"])

@@ -15,7 +15,7 @@ from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.state.layout import FORMAT
 from scrapy_neardup.state.opening import memory_state, open_at
-from scrapy_neardup.state.recipe import check_recipe, fits, is_method_of, renamed, updated
+from scrapy_neardup.state.recipe import check_recipe, fits, renamed, updated
 
 OURS: dict[str, Any] = {
     "method": "m",
@@ -87,8 +87,6 @@ def test_what_is_another_is_told_and_taken_on() -> None:
     assert renamed(old, OURS) == {"extractor": ("reader 1", "reader 2")}
     assert updated(old, OURS) == {**old, "extractor": "reader 2"}
     assert updated(without_samples(), OURS) == theirs()
-    assert is_method_of(old, {"method": "m", "parameters": {"n": 5}})
-    assert not is_method_of(old, {"method": "m", "parameters": {"n": 4}})
 
 
 def test_a_state_names_the_tools_of_now_once_it_has_taken_them_on(tmp_path: Path) -> None:
