@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections import Counter
 from collections.abc import Iterator
 
 from scrapy_neardup.cli.command import JSON, JSON_LINES, STATE, command, flag, option
@@ -62,7 +61,7 @@ def keep_command(arguments: argparse.Namespace, config: Config) -> int:
     with open_state(arguments.store, config) as store:
         if arguments.last:
             last = max((crawl.generation for crawl in CRAWLS.read(store)), default=0)
-            dropped = list_dropped(store, Counter(), last, site=arguments.site) if last else ()
+            dropped = list_dropped(store, last, site=arguments.site) if last else ()
             urls += [one["url"] for one in dropped if one["judged"] is None]
         urls = list(dict.fromkeys(urls))
         if arguments.remove:

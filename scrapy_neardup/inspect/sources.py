@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from scrapy_neardup.errors import AnyReason, NearDupError
+from scrapy_neardup.errors import AnyReason, NearDupError, PageError
+from scrapy_neardup.files import Entry, Skipped, read_input
 from scrapy_neardup.judge.context import Policy
-from scrapy_neardup.lab.documents import read_documents
+from scrapy_neardup.judge.records import RecordReader
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
+from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
@@ -83,6 +86,33 @@ def _read_document(path: str, id: str | None, config: Config) -> Page:
     if id is not None:
         raise NearDupError(f"{path} has no document with a text and the id {id!r}. Name another one, such as {such}.")
     return first
+
+
+def read_documents(file: str, source: PageSource, left_out: Counter[str], id_field: str = "id") -> Iterator[Page]:
+    """Yield the documents of a file, a folder or standard input (``-``).
+
+    ``source`` makes the pages of records, ``id_field`` names them: see ``RecordReader``. Of several records with one
+    name the first counts. ``left_out`` counts the others by reason. Raises NearDupError if the rest of a file is
+    unreadable.
+    """
+    reader, seen = RecordReader(source, id_field), set[str]()
+    for entry in read_input(file):
+        if not isinstance(entry, Entry):
+            left_out[entry.why if isinstance(entry, Skipped) else "malformed"] += 1
+            continue
+        name = reader.name(entry)
+        if name in seen:
+            left_out["another version of a page"] += 1
+            continue
+        seen.add(name)
+        try:
+            page = reader.read(reader.draft(entry, name), name)
+        except PageError as error:
+            page = Page(name, unread=error.reason)
+        if page.unread:
+            left_out[page.unread] += 1
+        else:
+            yield page
 
 
 def find_side(url: str, store: PageStore) -> Side:

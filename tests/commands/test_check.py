@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.cli import check as cli_check
+from scrapy_neardup.cli import states
 from scrapy_neardup.errors import SettingsError, StoreError, StoreMismatch
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
@@ -51,7 +51,7 @@ def test_a_state_that_may_not_be_read_is_no_damage(sqlite: str, monkeypatch: pyt
     def denied(*_: object) -> None:
         raise StoreError("The state cannot be opened: Permission denied.") from PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(cli_check, "open_store", denied)
+    monkeypatch.setattr(states, "open_store", denied)
     with pytest.raises(StoreError, match="Permission denied"):
         run("check", "--store", sqlite)
 
