@@ -146,12 +146,12 @@ def _fields(name: str, value: Any) -> dict[str, str]:
 
 
 def _policy(name: str, value: Any) -> dict[Kind | Outcome, str]:
-    actions, kinds = _mapping(name, value), {kind.value: kind for kind in DEFAULT_POLICY}
+    actions, kinds = _mapping(name, value), {kind.value: kind for kind in (*DEFAULT_POLICY, Outcome.UPDATED)}
     for kind, action in actions.items():
-        if kind not in kinds or action not in ACTIONS:
+        if kind not in kinds or action not in ACTIONS or (kinds[kind] is Outcome.UPDATED and action == DROP):
             raise SettingsError(
                 f"{name} has {kind!r}: {action!r}. It must map kinds ({', '.join(kinds)}) to one of "
-                f"{', '.join(ACTIONS)}."
+                f"{', '.join(ACTIONS)}; 'updated' only to tag or pass."
             )
     return {**DEFAULT_POLICY, **{kinds[kind]: action for kind, action in actions.items()}}
 
@@ -194,8 +194,8 @@ class Config:
     #: Whether pages are judged at all. ``NEARDUP_ENABLED = False`` switches everything off.
     enabled: bool = _setting(_boolean, True)
     #: What happens to each kind of copy, and to a ``minor_update``: ``drop``; ``tag`` (the item passes with its
-    #: verdict); ``pass`` (the item passes as it is). Kinds that you leave out keep their default. Example:
-    #: ``{"retitled": "tag", "excerpt": "drop"}``.
+    #: verdict); ``pass`` (the item passes untouched). Kinds that you leave out keep their default. ``"updated": "tag"``
+    #: tags updates, which otherwise pass untouched. Example: ``{"retitled": "tag", "excerpt": "drop"}``.
     policy: Mapping[Kind | Outcome, str] = _setting(_policy, DEFAULT_POLICY)
     #: The URL of the state. By default a LevelDB folder (SQLite where plyvel is not installed) in the project's
     #: ``.scrapy/neardup``, or in that of the working directory outside of projects. Forms: ``leveldb:///path``,
@@ -283,6 +283,8 @@ class Config:
     def action(self, verdict: Verdict) -> str:
         """What happens to the item: one of ``ACTIONS``."""
         if not self.drop or verdict.outcome is Outcome.BETTER:  # the tag says what it supersedes
+            return TAG
+        if verdict.outcome is Outcome.UPDATED and self.policy.get(Outcome.UPDATED) == TAG:
             return TAG
         ruled = Outcome.MINOR_UPDATE if verdict.outcome is Outcome.MINOR_UPDATE else verdict.kind
         return self.policy[ruled] if ruled is not None else DROP if verdict.is_copy else PASS
