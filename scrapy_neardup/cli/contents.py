@@ -135,7 +135,7 @@ list:
 examples:
   scrapy neardup dropped --last
   scrapy neardup dropped --since 7d --site a.example
-  scrapy neardup dropped --last --json > dropped.jsonl && scrapy neardup keep --from dropped.jsonl
+  scrapy neardup dropped --last --json > dropped.jsonl
 """,
 )
 def dropped_command(arguments: argparse.Namespace, config: Config) -> int:
