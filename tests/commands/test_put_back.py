@@ -30,7 +30,9 @@ def crawled(url: str, who: str, generation: int = 0) -> None:
 
 def test_the_last_crawl_is_named_if_it_dropped_nothing(sqlite: str, invoke: Invoke) -> None:
     last = "dropped", "--last", "--store", sqlite
-    assert invoke(*last).err == "The state remembers no crawl, so --last finds nothing.\n"
+    assert (
+        invoke(*last).err == "The state remembers no crawl, so --last finds nothing. Use --since, such as --since 1h.\n"
+    )
     crawled(sqlite, "morning")
     assert len(invoke(*last, "--json").rows) == 2
     crawled(sqlite, "evening", 2**62)
@@ -77,22 +79,12 @@ def test_an_original_whose_new_text_was_dropped_is_listed_until_it_comes_again(s
         assert len(found) == listed
 
 
-def test_pages_are_kept_by_url_and_by_the_list_of_dropped_ones(sqlite: str, tmp_path: Path, invoke: Invoke) -> None:
-    file = tmp_path / "dropped.jsonl"
-    file.write_text(invoke("dropped", "--json", "--store", sqlite).out)
-    out = invoke("keep", PEAR, "--from", file, "--store", sqlite).out
-    assert verdicts(sqlite) == {EDITED: (KEEP, PEAR), SAME: (KEEP, PEAR), PEAR: (KEEP, "")}
-    assert out.startswith("3 pages will pass when they come again.\n")
+def test_pages_are_kept_by_url(sqlite: str, invoke: Invoke) -> None:
+    out = invoke("keep", PEAR, SAME, "--store", sqlite).out
+    assert verdicts(sqlite) == {SAME: (KEEP, PEAR), PEAR: (KEEP, "")}
+    assert out.startswith("2 pages will pass when they come again.\n")
     assert f"  keep  {SAME}\n    no copy of {PEAR}\n" in out
     assert f"  keep  {PEAR}\n" in out
-
-
-def test_a_list_that_names_no_page_is_refused_and_nothing_is_done(sqlite: str, tmp_path: Path) -> None:
-    for second, why in (('{"title": "x"}', "has no url"), ('{"url": ', "cannot be read: .* Nothing is changed")):
-        (tmp_path / "list.jsonl").write_text(f'{{"url": "{SAME}"}}\n{second}\n')
-        with pytest.raises(NearDupError, match=f"line 2 {why}"):
-            run("keep", "--from", tmp_path / "list.jsonl", "--store", sqlite)
-    assert verdicts(sqlite) == {}
 
 
 def test_manual_verdicts_are_labels_for_evaluate(sqlite: str, tmp_path: Path, invoke: Invoke) -> None:
