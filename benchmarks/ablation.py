@@ -28,9 +28,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.lab.documents import read_documents
-from scrapy_neardup.lab.evaluate import open_empty_store, replay
-from scrapy_neardup.lab.labels import DROP
+from scrapy_neardup.inspect.evaluation import DROP, open_empty_store, replay
+from scrapy_neardup.inspect.sources import read_documents
 from scrapy_neardup.methods.cascade import features, rules, site, sketch
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import FIXED as THRESHOLDS

@@ -25,7 +25,7 @@ from typing import Any
 from scrapy_neardup.cli.measure import parse_method
 from scrapy_neardup.cli.output import format_table
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.lab.documents import read_documents
+from scrapy_neardup.inspect.sources import read_documents
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.settings import Config

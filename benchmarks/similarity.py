@@ -25,8 +25,8 @@ from typing import Any
 
 from scrapy_neardup.cli.measure import parse_method
 from scrapy_neardup.cli.output import format_table
-from scrapy_neardup.lab.documents import read_documents
-from scrapy_neardup.lab.evaluate import open_empty_store, replay
+from scrapy_neardup.inspect.evaluation import open_empty_store, replay
+from scrapy_neardup.inspect.sources import read_documents
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.settings import Config

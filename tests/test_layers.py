@@ -20,7 +20,7 @@ NAME = scrapy_neardup.__name__
 ORDER = [
     *("fast_dataclass", "untrusted", "errors", "ages", "atomic", "model", "hashing", "text", "page"),
     *("files", "methods", "workers", "kv", "state", "server", "judge", "maintenance"),
-    *("report", "lab", "settings", "batch", "deduplicator", "inspect", "crawl", "cli"),
+    *("report", "settings", "batch", "deduplicator", "inspect", "crawl", "cli"),
 ]
 #: Pairs that know nothing of each other, whatever the order says.
 STRANGERS = [{"methods", "state"}, {"methods", "kv"}]
@@ -28,7 +28,7 @@ STRANGERS = [{"methods", "state"}, {"methods", "kv"}]
 SCRAPY_FROM = "crawl"
 CRAWLING = {"scrapy", "twisted"}
 #: Files that stand loose on the top level, and rooms: files and folders there, without those that hold no code.
-MOST_LOOSE, MOST_ROOMS = 9, 27
+MOST_LOOSE, MOST_ROOMS = 9, 26
 #: Each module by its dotted name.
 FILES = {".".join((NAME, *file.relative_to(ROOT).with_suffix("").parts)): file for file in sorted(ROOT.rglob("*.py"))}
 MODULES = {name.removesuffix(".__init__"): file for name, file in FILES.items()}

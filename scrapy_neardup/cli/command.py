@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scrapy_neardup.files import FORMATS
 from scrapy_neardup.settings import DEFAULT_FIELDS, Config
 from scrapy_neardup.state.urls import STORES
 
@@ -73,21 +72,20 @@ def number(minimum: int) -> Callable[[str], int]:
     return parse
 
 
-def _add_fields(parser: argparse._ActionsContainer) -> None:
+def add_fields(parser: argparse._ActionsContainer) -> None:
+    """Add an option for the field of each part of a record."""
     group = parser.add_argument_group("fields", "Names of the fields, if they differ from these.")
     option("--id FIELD", '(default: id; "": records are known by their URL)', default="id")(group)
     for part, name in DEFAULT_FIELDS.items():
         option(f"--{part} FIELD", f"(default: {name or 'none'}, or as in NEARDUP_FIELDS)")(group)
 
 
-#: Records of files: their format, and a group with an option for each field.
-RECORDS: tuple[Option, ...] = (
-    option("--format", "format of the inputs (default: by suffix)", choices=FORMATS, default=""),
-    _add_fields,
-)
 #: A state: by its URL, or by a spider.
 STATE = (
-    option(f"{STORE} URL", f"the state: {STORES.forms(persistent=True)} (default: that of this project or directory)"),
+    option(
+        f"{STORE} URL",
+        f"the state: its path, {STORES.forms(persistent=True)} (default: that of this project or directory)",
+    ),
     option("--spider NAME", "use the state and settings of this spider"),
 )
 JSON = flag("--json", "print one JSON object")

@@ -15,9 +15,8 @@ from scrapy_neardup.cli.command import JSON_LINES, command, option
 from scrapy_neardup.cli.output import as_json, format_count, format_table, progress, to_line, warn, write
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import STDIN
-from scrapy_neardup.lab.documents import read_documents
-from scrapy_neardup.lab.evaluate import evaluate
-from scrapy_neardup.lab.labels import Label, read_labels
+from scrapy_neardup.inspect.evaluation import Label, evaluate, read_labels
+from scrapy_neardup.inspect.sources import read_documents
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.methods.cascade.parameters import METHOD, PROFILES
 from scrapy_neardup.model import Page

@@ -212,9 +212,8 @@ def test_compare_refuses_in_a_sentence(found: Found, folder: Path, arguments: li
     assert set(folder.rglob("*")) == before
 
 
-def test_a_copy_without_a_text_is_refused_with_its_original_and_a_cure(found: Found, state: str) -> None:
-    said = f"no text of {SAME}.* a copy of {PEAR}, similarity 1.00; .* explain .* name a file"
-    with pytest.raises(NearDupError, match=said):
+def test_a_copy_without_a_text_is_refused_with_a_cure(found: Found, state: str) -> None:
+    with pytest.raises(NearDupError, match=f"a text of {SAME}.* explain .* name a file"):
         found(BREAD, SAME)
 
 
