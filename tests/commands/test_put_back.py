@@ -30,7 +30,9 @@ def crawled(url: str, who: str, generation: int = 0) -> None:
 
 def test_the_last_crawl_is_named_if_it_dropped_nothing(sqlite: str, invoke: Invoke) -> None:
     last = "dropped", "--last", "--store", sqlite
-    assert invoke(*last).err == "The state remembers no crawl, so --last finds nothing.\n"
+    assert (
+        invoke(*last).err == "The state remembers no crawl, so --last finds nothing. Use --since, such as --since 1h.\n"
+    )
     crawled(sqlite, "morning")
     assert len(invoke(*last, "--json").rows) == 2
     crawled(sqlite, "evening", 2**62)
