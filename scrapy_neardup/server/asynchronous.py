@@ -66,7 +66,7 @@ class AsyncLink:
 
     async def _exchange_or_pause(self) -> None:
         """Send all that wait, and receive the answers. Pause if some get none. Raises StoreError after the last try."""
-        sent = self._waiting = [one for one in self._waiting if not one[1].done()]  # others were cancelled
+        sent = [one for one in self._waiting if not one[1].done()]  # others were cancelled
         failure: Exception | None = None
         found: list[Answer | Exception] = []
         try:
