@@ -21,8 +21,8 @@ _LOOK = 1.0
 class AsyncLink:
     """Sends programs by its own connection, without waiting for the answers to earlier ones.
 
-    If the connection breaks, it sends those without an answer again. A program that the server asks for once more goes
-    behind later ones. One that it has no memory for is sent again after a pause, and holds up no other.
+    If the connection breaks, or the server has no memory for one of them, it sends those without an answer again after
+    a pause. A program that the server asks for once more goes behind later ones.
     """
 
     def __init__(self, link: Link) -> None:
@@ -31,8 +31,6 @@ class AsyncLink:
         self._unsent: deque[tuple[Program, asyncio.Future[Answer]]] = deque()
         #: Programs that were sent, and have no answer yet.
         self._sent: deque[tuple[Program, asyncio.Future[Answer]]] = deque()
-        #: Programs that the server had no memory for.
-        self._refused: list[tuple[Program, asyncio.Future[Answer]]] = []
         self._has_unsent = asyncio.Event()
         self._worker: asyncio.Task[None] | None = None
         #: Connections in a row that failed before an answer.
@@ -72,8 +70,7 @@ class AsyncLink:
         try:
             await self._exchange()
         except (redis.RedisError, OSError) as error:
-            self._unsent.extendleft(reversed([*self._refused, *self._sent]))
-            self._refused.clear()
+            self._unsent.extendleft(reversed(self._sent))
             self._sent.clear()
             if not self._unsent:
                 self._link.breaks += 1  # no program is lost, but the next connection may lead to another server
@@ -87,10 +84,9 @@ class AsyncLink:
 
     def _fail(self, error: Exception) -> None:
         """Raise an error for each program without an answer."""
-        for _, answer in (*self._refused, *self._sent, *self._unsent):
+        for _, answer in (*self._sent, *self._unsent):
             if not answer.done():
                 answer.set_exception(error)
-        self._refused.clear()
         self._sent.clear()
         self._unsent.clear()
         self._has_unsent.clear()
@@ -138,7 +134,6 @@ class AsyncLink:
             await connection.send_packed_command(commands, check_health=False)
 
     async def _receive(self, connection: Any) -> None:
-        refusal: Exception | None = None
         while True:
             found: Answer | Exception
             try:
@@ -146,24 +141,13 @@ class AsyncLink:
             except redis.ResponseError as error:
                 found = error
             program, future = self._sent[0]
-            try:
-                answer = self._link.read_answer(program, found)
-            except redis.exceptions.OutOfMemoryError as error:  # others may need none
-                self._sent.popleft()
-                if not future.done():  # else its page may have been removed
-                    self._refused.append((program, future))
-                    refusal = error
-            else:
-                self._sent.popleft()
-                self._take(program, future, answer)
-            if self._refused and not self._sent:
-                assert refusal is not None
-                raise refusal
+            answer = self._link.read_answer(program, found)  # if it raises, the program is sent again
+            self._sent.popleft()
+            self._take(program, future, answer)
 
     def _take(self, program: Program, future: asyncio.Future[Answer], answer: Answer | Exception | None) -> None:
-        if not self._refused:  # else the server is not well, although it answers some
-            self._failures = 0
-            self._link.note_outage("")
+        self._failures = 0
+        self._link.note_outage("")
         if future.done():  # its caller was cancelled
             return
         if answer is None:  # it must be sent again

@@ -48,7 +48,6 @@ def test_no_state_is_made(command: str, tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("command", "arguments", "named"),
     [
-        ("dropped", ["--since", "yesterday"], "--since is 'yesterday'"),
         ("forget", [], "exactly one way"),
         ("forget", [PEAR, "--host", "a.example"], "exactly one way"),
         ("forget", ["--host", "a.example", "--before", "1d"], "exactly one way"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from argparse import ArgumentTypeError
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -10,8 +11,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_neardup.ages import parse_time
-from scrapy_neardup.errors import SettingsError
+from scrapy_neardup.cli.command import past_time
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.maintenance.scan import select_unseen
 from scrapy_neardup.maintenance.verify import check
@@ -185,10 +185,10 @@ def test_times_and_ages() -> None:
     ]:
         now = datetime(2025, 12, 31, tzinfo=timezone.utc)
         if expected is None:
-            with pytest.raises(SettingsError, match="--before is "):
-                parse_time("--before", time, now)
+            with pytest.raises(ArgumentTypeError, match="no time in the past"):
+                past_time(time, now)
         else:
-            assert parse_time("--before", time, now) == datetime.fromisoformat(expected).timestamp()
+            assert past_time(time, now) == datetime.fromisoformat(expected).timestamp()
 
 
 def test_an_interrupted_run_is_ended_by_asking_again(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:

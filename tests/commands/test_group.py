@@ -40,10 +40,13 @@ def test_a_command_has_its_help_and_the_version_names_the_compiled_module(tmp_pa
     ("arguments", "said"),
     [
         (["compose"], "scrapy neardup: There is no command 'compose'. Choose one of: dedup, batch, "),
-        (["evaluate", "news", "--quick"], "scrapy neardup evaluate: error: unrecognized arguments: --quick"),
+        (
+            ["evaluate", "news", "--pairs", "x", "--quick"],
+            "scrapy neardup evaluate: error: unrecognized arguments: --quick",
+        ),
         (["explain", "x", "--limit", "1.5"], "argument --limit: '1.5' is no whole number of 0 or more"),
         (["report", "--pages", "0"], "argument --pages: '0' is no whole number of 1 or more"),
-        (["evaluate", "gone"], "scrapy neardup evaluate: gone"),  # a sentence
+        (["evaluate", "gone", "--pairs", "x"], "scrapy neardup evaluate: gone"),  # a sentence
         (["-s", "NEARDUP_WAIT=x", "stats"], "scrapy neardup stats: NEARDUP_WAIT is 'x'"),  # options of Scrapy
         (["stats", "-s", "NEARDUP_WAIT=x", "--json"], "scrapy neardup stats: NEARDUP_WAIT is 'x'"),
     ],
@@ -59,7 +62,7 @@ def test_a_reader_who_leaves_ends_it_quietly_and_a_full_disk_with_a_sentence(tmp
     os.close(reading)
     (tmp_path / "docs.jsonl").write_text("".join(f'{{"id": "{id}", "text": "A bridge."}}\n' for id in "ab"))
     (tmp_path / "gold.jsonl").write_text('{"a": "a", "b": "b", "drop": "yes"}\n')
-    command = command_line("evaluate", ".")
+    command = command_line("evaluate", "docs.jsonl", "--pairs", "gold.jsonl")
     done = subprocess.run(command, cwd=tmp_path, env=environment(), stdout=writing, stderr=subprocess.PIPE, timeout=60)
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, b"")

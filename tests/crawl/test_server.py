@@ -141,14 +141,14 @@ async def test_pages_that_the_server_lost_are_counted(url: str, caplog: pytest.L
         sharing = ServerCrawl(detector, told, waits=True, bounds=None)
         page, lost = Page("http://a.example/", text="渡" * 300), list[object]()
         for _ in range(2):
-            async with sharing.crawl.judgement() as judgement:
+            async with sharing.judgement() as judgement:
                 ruling = await judgement.check(page)
             assert isinstance(ruling, Ruled)
             assert ruling.reservation is not None
             await judgement.unregister()  # as if the server had never heard of it
             judgement.breaks -= 1
-            sharing.crawl.commit(ruling.reservation, sealed=False)
-            await sharing.crawl.finish()
+            sharing.commit(ruling.reservation, sealed=False)
+            await sharing.finish()
             lost.append(told.stats.get_value("neardup/lost_by_server"))
         await sharing.close()
         assert (lost, told.state_failed) == ([1, 2], False)

@@ -20,7 +20,7 @@ import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.maintenance.sources import OpenState
+from scrapy_neardup.maintenance.sources import sealed_pages
 from scrapy_neardup.maintenance.verify import check as check_state
 from scrapy_neardup.server.asynchronous import AsyncLink
 from scrapy_neardup.server.claims import pack, pending_page
@@ -525,7 +525,7 @@ def test_a_copy_leaves_out_pages_that_a_crawl_adds_meanwhile(
             yield record
 
     monkeypatch.setattr(RedisStore, "records", records)
-    copied = [entry.record.url for entry in OpenState(other).pages()]
+    copied = [entry.record.url for entry in sealed_pages(other)]
     assert copied == [page.url, f"{URL}?new"][: 1 + (ends == "sealed")]
 
 

@@ -89,30 +89,22 @@ async def test_each_program_has_its_own_answer_though_others_fail_or_are_cancell
     assert "refuses a command" in str(found[1])
 
 
-async def test_programs_that_the_server_refuses_for_now_hold_up_no_others(
-    sender: Sender, redis_server: Server, monkeypatch: pytest.MonkeyPatch
+async def test_programs_wait_for_a_server_that_refuses_one_for_now(
+    sender: Sender, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor do later programs wait, which need no memory. The outage is told once, though the server answers these."""
-    told = list[str]()
+    """The outage is told once."""
+    told, refused, read = list[str](), [OutOfMemoryError()] * 5, sender.connection.read_answer
     monkeypatch.setattr(sender.connection, "patient_thread", 0)
     monkeypatch.setattr(sender.connection, "on_outage", told.append)
     await sender.ask(0)
-    read, refused, refuses = sender.connection.read_answer, list[Program](), True
 
     def read_answer(program: Program, found: Any) -> Any:
-        if refuses and program in refused:
-            raise OutOfMemoryError
+        if refused:
+            raise refused.pop()
         return read(program, found)
 
     monkeypatch.setattr(sender.connection, "read_answer", read_answer)
-    refused.append(sender.connection.program())
-    refused[0].count()
-    waiting = asyncio.ensure_future(sender.link.run(refused[0]))
-    for number in range(6):
-        assert await asyncio.wait_for(sender.ask_all(number, 9), 3) == answers(number, 9)
-    assert told == ["OutOfMemoryError"]
-    refuses = False
-    assert (await asyncio.wait_for(waiting, 3))[0] == 1
+    assert await asyncio.wait_for(sender.ask_all(*range(6)), 9) == answers(*range(6))
     assert told == ["OutOfMemoryError", ""]
 
 
