@@ -8,6 +8,7 @@ import gzip
 import lzma
 import os
 from contextlib import nullcontext
+from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -202,16 +203,17 @@ def test_a_feed_is_on_the_disk_before_its_storage_has_it(
     assert (steps, desk.sealed) == (order, sealed)
 
 
-def test_a_page_waits_for_the_feeds_of_all_its_items_and_no_more_once_one_is_lost() -> None:
-    desk = Desk(first := Slot(), other := Slot())
+@pytest.mark.parametrize("order", [*permutations(range(3))])
+def test_a_page_waits_for_the_feeds_of_all_its_items_and_no_more_once_one_is_lost(order: tuple[int, ...]) -> None:
+    desk = Desk(*(slots := [Slot(), Slot()]))
     desk.play("es")
-    desk.exporter.slots = [second := Slot()]
+    desk.exporter.slots = [Slot()]
+    slots += desk.exporter.slots
     desk.play("es")
     desk.play("esef", judged_page(8))
-    for slot in (first, other):
-        store(slot)
+    for number in order:
         assert desk.sealed == []
-    store(second)
+        store(slots[number])
     assert desk.sealed == [7]
 
 
