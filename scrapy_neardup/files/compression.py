@@ -81,12 +81,6 @@ def strip_packing(name: str) -> str:
     return name[: len(name) - len(find_packing(name))]
 
 
-def find_file(folder: Path, name: str) -> Path | None:
-    """Find a file in a folder, plain or compressed; the plain one first."""
-    files = (folder / f"{name}{suffix}" for suffix in ("", *PACKINGS))
-    return next((file for file in files if file.is_file()), None)
-
-
 @contextmanager
 def open_packed(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file by the suffix of its name, for reading uncompressed bytes.

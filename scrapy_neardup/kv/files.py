@@ -413,13 +413,6 @@ class FileEngine(Engine):
             return self.damage_error(str(error))
         return self.out_of_reach(error)
 
-    def uncopied(self, error: OSError) -> StoreError:
-        """Return the error for a copy to read from that could not be made."""
-        return StoreError(
-            f"The state at {self.location} cannot be copied for reading: {error}. Check that its files can be read and "
-            "that the disk has room for a copy."
-        )
-
     def hopeless(self, why: object) -> StoreError:
         """Return the error for a damaged state if even its copy cannot be opened."""
         return StoreError(
