@@ -113,7 +113,7 @@ def compare_on_site(
 ) -> SiteEvidence:
     """Compare the lines of two pages of one site.
 
-    ``common_headlines``: those of both that count. ``titles_alike``: the titles are similar and give the same numbers.
+    ``common_headlines``: headlines of both. ``titles_alike``: the titles are similar and give the same numbers.
     ``same_article``: see ``SiteEvidence``. ``similarity``: of the texts.
     """
     fingerprints = np.array([*new.lines, *old.lines, *new.headlines, *old.headlines], np.uint32)
