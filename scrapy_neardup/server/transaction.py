@@ -68,7 +68,7 @@ class Note(NamedTuple):
 
 def pack_notes(crawler: bytes, notes: Sequence[Note]) -> bytes:
     """Return one entry of the stream: ``crawler`` (8 bytes), which counts the notes itself, and the notes as JSON."""
-    packed = (None if one is None else b64encode(one.astype("<u4", copy=False)).decode() for one, *_ in notes)
+    packed = (None if one is None else b64encode(one.astype("<u4", copy=False).tobytes()).decode() for one, *_ in notes)
     return crawler + json.dumps([(one, *note[1:]) for one, note in zip(packed, notes, strict=True)]).encode()
 
 
