@@ -2,10 +2,10 @@
 
     python benchmarks/ablation.py CORPUS ... [--answers FILE ...]
 
-A corpus is a folder of documents (docs.jsonl) or of HTML pages, as ``scrapy neardup evaluate`` reads it. Beside them
-are labels: ``gold.jsonl`` has pairs that a person has read, ``known.jsonl`` copies by their origin. ``truth.json`` of
-HTML pages has sites, copies by origin, related pages and different pages. ``--answers`` names further files of read
-pairs; each line names its corpus.
+A corpus is a folder with docs.jsonl (plain or compressed), or with HTML pages. Beside them are labels: ``gold.jsonl``
+has pairs that a person has read, ``known.jsonl`` copies by their origin. ``truth.json`` of HTML pages has sites, copies
+by origin, related pages and different pages. ``--answers`` names further files of read pairs; each line names its
+corpus.
 
 The first table leaves out each rule, or moves one number to where it never acts. A variant judges the comparisons of
 one crawl with today's rules, so pages that it keeps are not compared with later ones. The second table gives the
@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -27,9 +28,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scrapy_neardup.lab.documents import DocumentReader
-from scrapy_neardup.lab.evaluate import make_judge, open_empty_store, replay
-from scrapy_neardup.lab.labels import DROP
+from scrapy_neardup.inspect.evaluation import DROP, open_empty_store, replay
+from scrapy_neardup.inspect.sources import read_documents
 from scrapy_neardup.methods.cascade import features, rules, site, sketch
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import FIXED as THRESHOLDS
@@ -156,7 +156,8 @@ class Agreement:
 
 def read_corpus(place: Path, answers: list[Path]) -> Corpus:
     """Read a corpus and its labels. A law that was revised is either answer, so such pairs are left out."""
-    documents = list(DocumentReader(PageSource(DEFAULT_FIELDS, HtmlReader(5_000_000))).read(place))
+    source, packed = PageSource(DEFAULT_FIELDS, HtmlReader(5_000_000)), [*place.glob("docs.jsonl*")]
+    documents = list(read_documents(str((packed or [place])[0]), source, Counter(), "id" if packed else "path"))
     truth = json.loads((place / "truth.json").read_text(encoding="utf-8")) if (place / "truth.json").exists() else {}
     if truth:
         random.Random(7).shuffle(documents)
@@ -213,7 +214,7 @@ def compare_variants(corpora: list[Corpus], variants: list[Variant]) -> dict[str
     for corpus in corpora:
         found[corpus.name] = method = ComparingCascade(variants)
         with open_empty_store(method) as store:
-            for page, verdict in replay(corpus.documents, make_judge(method, store)):
+            for page, verdict in replay(corpus.documents, method, store):
                 if verdict.match is not None and verdict.is_copy:
                     method.verdicts[page.url] = verdict.match.url
     return found

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -24,7 +25,7 @@ from typing import Any
 from scrapy_neardup.cli.measure import parse_method
 from scrapy_neardup.cli.output import format_table
 from scrapy_neardup.errors import NearDupError
-from scrapy_neardup.lab.documents import DocumentReader
+from scrapy_neardup.inspect.sources import read_documents
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Fingerprint, Page
 from scrapy_neardup.settings import Config
@@ -276,7 +277,7 @@ def read_pages(files: Sequence[str]) -> Iterator[Page]:
     """The pages with text; of pages with the same letters only the first."""
     seen = set[str]()
     with Config().open_source(hashes_items=False) as source:
-        for page in DocumentReader(source).read(*files):
+        for page in chain.from_iterable(read_documents(file, source, Counter()) for file in files):
             own = letters(normalize(page.text))
             if own and own not in seen:
                 seen.add(own)
@@ -365,7 +366,7 @@ def tables(trials: Sequence[Trial]) -> Iterator[str]:
     """A table of the edits with amounts, and one of the other edits."""
     gradual = [name for name, edit in EDITS.items() if edit.has_amount]
     rows = [(edit, one.name, *(one.cell((edit, amount)) for amount in AMOUNTS)) for edit in gradual for one in trials]
-    yield format_table(["edit", "method", *(f"{100 * amount:g}%" for amount in AMOUNTS)], rows, words=2)
+    yield format_table(["edit", "method", *(f"{100 * amount:g}%" for amount in AMOUNTS)], rows)
     others = [*(name for name, edit in EDITS.items() if not edit.has_amount), CONTROL]
     yield format_table(["method", *others], [(one.name, *(one.cell((edit, 0.0)) for edit in others)) for one in trials])
 

@@ -2,8 +2,9 @@
 
     python benchmarks/similarity.py CORPUS ... [--method NAME[:PARAMETER=VALUE,...] ...]
 
-A corpus is a folder with docs.jsonl and pairs.jsonl. The latter has every pair with a Jaccard similarity of 0.5 or a
-containment of 0.8 on character 5-grams of letters and digits: {"a": id, "b": id, "jaccard": …, "containment": …}.
+A corpus is a folder with docs.jsonl (plain or compressed) and pairs.jsonl. The latter has every pair with a Jaccard
+similarity of 0.5 or a containment of 0.8 on character 5-grams of letters and digits: {"a": id, "b": id, "jaccard": …,
+"containment": …}.
 ``account_same`` says whether one account wrote both, ``jaccard_clean`` is the similarity without boilerplate, ``left``
 the letters that remain then.
 
@@ -24,8 +25,8 @@ from typing import Any
 
 from scrapy_neardup.cli.measure import parse_method
 from scrapy_neardup.cli.output import format_table
-from scrapy_neardup.lab.documents import DocumentReader
-from scrapy_neardup.lab.evaluate import make_judge, open_empty_store, replay
+from scrapy_neardup.inspect.evaluation import open_empty_store, replay
+from scrapy_neardup.inspect.sources import read_documents
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Page
 from scrapy_neardup.settings import Config
@@ -96,7 +97,7 @@ def main() -> None:
     names = [one for name in options.method or ["cascade"] for one in (METHODS if name == "all" else [name])]
     for place in options.corpora:
         with Config().open_source(hashes_items=False) as source:
-            documents = list(DocumentReader(source).read(place))
+            documents = list(read_documents(str(next(place.glob("docs.jsonl*"))), source, Counter()))
         pairs = [json.loads(line) for line in (place / "pairs.jsonl").read_text(encoding="utf-8").splitlines()]
         classes = classify(documents, pairs)
         sizes, rows = Counter(classes.values()), []
@@ -104,7 +105,7 @@ def main() -> None:
             method = make_method(*parse_method(name))
             dropped: Counter[str] = Counter()
             with open_empty_store(method) as store:
-                for page, verdict in replay(documents, make_judge(method, store)):
+                for page, verdict in replay(documents, method, store):
                     dropped[classes.get(page.url, "")] += verdict.is_copy
                 size = store.kv.size() / len(documents)
             others = [dropped[one] for one in CLASSES[1:]]

@@ -47,7 +47,7 @@ def read_stretch(run: BatchRun, stretch: Stretch) -> int:
     def is_own(number: int) -> bool:
         return number // size % run.strides == stretch.stride
 
-    numbered = enumerate(_entries(stretch.name, options.format, is_own))
+    numbered = enumerate(_entries(stretch.name, is_own))
     own = ((number, entry) for number, entry in numbered if is_own(number))
     # Beside other processes, one has so much less of a core: 1.25 times for each step of niceness.
     patience = 1.25 ** max(0, os.nice(0)) if hasattr(os, "nice") else 1.0
@@ -78,10 +78,10 @@ def read_stretch(run: BatchRun, stretch: Stretch) -> int:
     return count
 
 
-def _entries(name: str, format: str, is_wanted: Callable[[int], bool]) -> Iterator[InputRecord]:
+def _entries(name: str, is_wanted: Callable[[int], bool]) -> Iterator[InputRecord]:
     """Yield the records of an input. If its rest cannot be read, as in a damaged archive, the last one is malformed."""
     try:
-        yield from read_input(name, format, is_wanted)
+        yield from read_input(name, is_wanted)
     except NearDupError as error:
         yield Malformed(name, 0, "", str(error))
 

@@ -142,7 +142,7 @@ def write_kept(run: BatchRun, out: Writer, passes: Callable[[Verdict], bool]) ->
 def _entries(run: BatchRun) -> Iterator[tuple[int, Entry]]:
     for input, name in enumerate(run.inputs, run.first_input):
         with suppress(NearDupError):  # the run has it among its rejects
-            for number, entry in enumerate(read_input(name, run.options.format)):
+            for number, entry in enumerate(read_input(name)):
                 if isinstance(entry, Entry):
                     yield rank_of(input, number), entry
 

@@ -119,14 +119,12 @@ class BatchOptions:
     """What all stages of a run have in common; it can be sent to other processes.
 
     ``secret`` keys all hashes; None before a run draws one. ``fields``, ``id_field``: see ``RecordReader``.
-    ``format``: of the inputs, or empty.
     """
 
     config: Config
     secret: Secret | None
     fields: Mapping[str, str]
     id_field: str = "id"
-    format: str = ""
 
     def make_method(self) -> Method:
         """Return the method, with the hashes of the run."""
@@ -140,7 +138,6 @@ class BatchOptions:
         about = {
             "fields": dict(self.fields),
             "id": self.id_field,
-            "format": self.format,
             "reading": [config.max_html, config.max_text, extractor_name(config.make_extractor())],
             "recipe": method.recipe(),
             "deciding": config.deciding(method),

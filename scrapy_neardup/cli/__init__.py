@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "dedup": ("dedup", "Drop or tag near-duplicates in files: feeds, CSV, Parquet, HTML folders, web archives."),
     "batch": ("batch", "Judge archives larger than memory, on all cores or on Spark; the run can go on later."),
-    "report": ("report", "Write a report on a state as one HTML file: kinds, sites, groups, texts side by side."),
+    "report": ("contents", "Write a report on a state as one HTML file: kinds, sites, groups, texts side by side."),
     "explain": ("contents", "Show what the state knows about a page: verdict, original, evidence, group."),
     "stats": ("contents", "Count the contents of a state: pages, originals, copies by kind, groups, sites, size."),
     "dropped": ("contents", "List pages that were dropped as copies: in the last crawl, since a time, of a site."),
@@ -34,11 +34,11 @@ COMMANDS = {
     "judgements": ("verdicts", "List manual verdicts (keep, copy), also as labels for 'evaluate'."),
     "compare": ("pages", "Explain the verdict on two pages: features with weights, deciding rule, common text."),
     "extract": ("pages", "Show the text of a page that would be judged: its reader, the reason, its boilerplate."),
-    "forget": ("forget", "Remove pages from a state, so that they are judged as if never seen."),
-    "check": ("check", "Check every row of a state, or make a repaired copy of it."),
-    "export": ("exchange", "Copy a state, also during a crawl: a backup, or a way to another machine or store."),
-    "merge": ("exchange", "Add the pages of other states to a state."),
-    "migrate": ("migrate", "Convert a state to the current method, parameters and versions."),
+    "forget": ("states", "Remove pages from a state, so that they are judged as if never seen."),
+    "check": ("states", "Check every row of a state, or make a repaired copy of it."),
+    "export": ("states", "Copy a state, also during a crawl: a backup, or a way to another machine or store."),
+    "merge": ("states", "Add the pages of other states to a state."),
+    "migrate": ("states", "Convert a state to the current method, parameters and versions."),
     "evaluate": ("measure", "Score methods on pairs that you labelled: wrong drops, missed copies, time and size."),
 }
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from glob import glob
 from pathlib import Path
 
-from scrapy_neardup.cli.command import RECORDS, STORE, command, fields_of, flag, option
+from scrapy_neardup.cli.command import STORE, add_fields, command, fields_of, flag, option
 from scrapy_neardup.cli.dedup import Results, advise
 from scrapy_neardup.cli.opening import open_or_make_state
 from scrapy_neardup.cli.output import check_outputs, warn, write
@@ -33,7 +33,7 @@ from scrapy_neardup.state.urls import STORES, parse_url
     option("--runner RUNNER", "local or spark (default: local)", choices=("local", "spark"), default="local"),
     option("--memory SIZE", "memory of all processes together (default: 2GB)", default="2GB"),
     flag("--json", "print the counts as one JSON object"),
-    *RECORDS,
+    add_fields,
     examples="""\
 verdicts:
   They are those of 'dedup --counts exact' on the same inputs in the same order, whatever the memory, the cores and the
@@ -66,7 +66,7 @@ def batch_command(arguments: argparse.Namespace, config: Config) -> int:
     check_outputs(inputs, output, arguments.kept, results.rejects)
     kept_format = find_output_format(arguments.kept) if arguments.kept else ""
     fields = fields_of(arguments, config.fields)
-    options = BatchOptions(config, config.secret, fields, arguments.id, arguments.format)
+    options = BatchOptions(config, config.secret, fields, arguments.id)
     runner = SparkRunner if arguments.runner == "spark" else LocalRunner
     processes = config.workers if isinstance(config.workers, int) and config.workers else os.cpu_count() or 1
     readers, pages = runner.plan(memory, processes)

@@ -9,10 +9,10 @@ import argparse
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from scrapy_neardup.files import FORMATS
-from scrapy_neardup.settings import DEFAULT_FIELDS, Config
+from scrapy_neardup.settings import DEFAULT_FIELDS, Config, parse_age
 from scrapy_neardup.state.urls import STORES
 
 #: The option that names the state.
@@ -73,21 +73,42 @@ def number(minimum: int) -> Callable[[str], int]:
     return parse
 
 
-def _add_fields(parser: argparse._ActionsContainer) -> None:
+def past_time(text: str, now: datetime | None = None) -> float:
+    """Return a time or an age in seconds since 1970: a type for an option.
+
+    >>> [past_time(text, datetime(1970, 1, 9, tzinfo=timezone.utc)) for text in ("1w", "1970-01-02", "30 min")]
+    [86400.0, 86400.0, 689400.0]
+    """
+    now, text = now or datetime.now(timezone.utc), text.strip()
+    if not text.isdecimal() and (ago := parse_age(text)) is not None:
+        return (now - timedelta(seconds=ago)).timestamp()
+    try:
+        parsed = None if text.isdecimal() else datetime.fromisoformat(re.sub("[zZ]$", "+00:00", text))
+    except ValueError:
+        parsed = None
+    parsed = parsed.replace(tzinfo=timezone.utc) if parsed and not parsed.tzinfo else parsed
+    if parsed is None or parsed > now:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time in the past. Give a date (2025-03-01), a time (2025-03-01T08:00+08:00), or an age "
+            "with its unit (600s, 30min, 12h, 90d, 4w)"
+        )
+    return parsed.timestamp()
+
+
+def add_fields(parser: argparse._ActionsContainer) -> None:
+    """Add an option for the field of each part of a record."""
     group = parser.add_argument_group("fields", "Names of the fields, if they differ from these.")
     option("--id FIELD", '(default: id; "": records are known by their URL)', default="id")(group)
     for part, name in DEFAULT_FIELDS.items():
         option(f"--{part} FIELD", f"(default: {name or 'none'}, or as in NEARDUP_FIELDS)")(group)
 
 
-#: Records of files: their format, and a group with an option for each field.
-RECORDS: tuple[Option, ...] = (
-    option("--format", "format of the inputs (default: by suffix)", choices=FORMATS, default=""),
-    _add_fields,
-)
 #: A state: by its URL, or by a spider.
 STATE = (
-    option(f"{STORE} URL", f"the state: {STORES.forms(persistent=True)} (default: that of this project or directory)"),
+    option(
+        f"{STORE} URL",
+        f"the state: its path, {STORES.forms(persistent=True)} (default: that of this project or directory)",
+    ),
     option("--spider NAME", "use the state and settings of this spider"),
 )
 JSON = flag("--json", "print one JSON object")

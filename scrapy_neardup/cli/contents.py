@@ -1,23 +1,26 @@
-"""``scrapy neardup explain``, ``stats`` and ``dropped``: the contents of a state."""
+"""``scrapy neardup explain``, ``stats``, ``dropped`` and ``report``: the contents of a state."""
 
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from dataclasses import asdict
-from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.ages import parse_time
-from scrapy_neardup.cli.command import JSON, JSON_LINES, STATE, command, flag, number, option
+from scrapy_neardup.atomic import replace_file
+from scrapy_neardup.cli.command import JSON, JSON_LINES, STATE, command, flag, number, option, past_time
 from scrapy_neardup.cli.opening import describe_missing, snapshot_state
-from scrapy_neardup.cli.output import as_json, format_count, format_data, present, progress, to_line, warn, write
+from scrapy_neardup.cli.output import as_json, format_data, present, progress, to_line, warn, write
+from scrapy_neardup.files.entry import import_library
 from scrapy_neardup.inspect import as_data, utc_time
 from scrapy_neardup.inspect.pages import inspect_pages, list_dropped
 from scrapy_neardup.judge.recipes import decisions_of
 from scrapy_neardup.maintenance.scan import statistics
 from scrapy_neardup.maintenance.tables import CRAWLS
 from scrapy_neardup.model import Outcome
+from scrapy_neardup.report.gather import gather
+from scrapy_neardup.report.page import render_report
+from scrapy_neardup.report.words import Words, format_size
 from scrapy_neardup.settings import Config
 
 
@@ -117,39 +120,38 @@ def stats_command(arguments: argparse.Namespace, config: Config) -> int:
 
 @command(
     flag("--last", "only the last crawl"),
-    option("--since TIME", "since a date or time in UTC, or an age such as 30min, 12h, 7d"),
+    option(
+        "--since TIME", "since a date or time in UTC, or an age such as 30min, 12h, 7d", type=past_time, default=0.0
+    ),
     option("--site SITE", 'this host and its subdomains; one account: "mp.weixin.qq.com BIZ"'),
     *STATE,
     JSON_LINES,
     examples="""\
 list:
   The oldest drop comes first. The state remembers the last 100,000 drops; with NEARDUP_KEEP = "nothing" it remembers
-  none. Unchanged pages are not listed, because an earlier crawl delivered them. Forgotten pages, and kept ones that
-  came since, are only counted. For a spreadsheet: the table of copies in 'report' can be saved as CSV.
+  none. Unchanged pages are not listed, because an earlier crawl delivered them. Nor are forgotten pages, and kept ones
+  that came since. For a spreadsheet: the table of copies in 'report' can be saved as CSV.
 
 examples:
   scrapy neardup dropped --last
   scrapy neardup dropped --since 7d --site a.example
-  scrapy neardup dropped --last --json > dropped.jsonl && scrapy neardup keep --from dropped.jsonl
+  scrapy neardup dropped --last --json > dropped.jsonl
 """,
 )
 def dropped_command(arguments: argparse.Namespace, config: Config) -> int:
     """List the pages."""
-    since = parse_time("--since", arguments.since, datetime.now(timezone.utc)) if arguments.since is not None else 0.0
-    unlisted, listed = Counter[str](), 0
+    listed = 0
     with snapshot_state(arguments.store, config) as store:
         last = max(CRAWLS.read(store), key=lambda crawl: crawl.generation, default=None) if arguments.last else None
         if arguments.last and last is None:
-            warn("The state remembers no crawl, so --last finds nothing.")
+            warn("The state remembers no crawl, so --last finds nothing. Use --since, such as --since 1h.")
             return 0
         if last is not None:
             warn(f"The last crawl, {to_line(last.who)}, began {utc_time(last.begun)}.")
-        for one in list_dropped(store, unlisted, last.generation if last else 0, since, arguments.site):
+        for one in list_dropped(store, last.generation if last else 0, arguments.since, arguments.site):
             listed += 1
             write(as_json(one, indent=None) + "\n" if arguments.json else _format_drop(one))
-    for what, many in sorted(unlisted.items()):
-        warn(f"{format_count(many, 'more dropped page')} {what}.")
-    if not listed and not unlisted:
+    if not listed:
         warn("The state remembers no such drop.")
     return 0
 
@@ -162,3 +164,39 @@ def _format_drop(one: dict[str, Any]) -> str:
         f"{one['when']}  {one['kind'] or 'copy'} {one['similarity']:.2f}  {to_line(one['url'])}{judged}\n"
         f"{title}    for {original}\n"
     )
+
+
+@command(
+    option("-o FILE", "(default: report.html)", dest="output", type=Path, default=Path("report.html")),
+    *STATE,
+    option("--pages N", "copies in the table, the newest (default: 2000)", type=number(1), default=2000),
+    flag("--json", "print the report as one JSON object, and write no file"),
+    examples="""\
+the file:
+  It needs no network and runs no script of a page, so you can send it to anyone. Its size is limited for any number of
+  pages. It shows texts side by side if the crawl kept them (NEARDUP_KEEP = "texts"), else common sentences.
+  NEARDUP_LANG = "zh" makes it Chinese.
+
+examples:
+  scrapy neardup report
+  scrapy neardup report -o monday.html -s NEARDUP_LANG=zh --store leveldb:///var/crawls/state
+  scrapy neardup report --json | jq .totals
+""",
+)
+def report_command(arguments: argparse.Namespace, config: Config) -> int:
+    """Read the state, and write the report."""
+    if not arguments.json:
+        import_library("jinja2", "report", "A report")
+    with snapshot_state(arguments.store, config) as store:
+        report = gather(store, rows=arguments.pages, watch=progress)
+    if arguments.json:
+        write(as_json(report) + "\n")
+        return 0
+    output: Path = arguments.output
+    html = render_report(report, config.lang or "en").encode()
+    with replace_file(output) as draft:
+        draft.write_bytes(html)
+    words, totals = Words(config.lang or "en"), report.totals
+    counts = {name: words(name, getattr(totals, name)) for name in ("pages", "copies", "groups")}
+    write(words("closing.report", file=output, size=format_size(len(html)), **counts) + "\n")
+    return 0

@@ -14,7 +14,7 @@ from typing import IO, Any, NamedTuple
 
 from scrapy_neardup.atomic import replace_file
 from scrapy_neardup.batch.counts import ExactCounts
-from scrapy_neardup.cli.command import RECORDS, STORE, command, fields_of, flag, option
+from scrapy_neardup.cli.command import STORE, add_fields, command, fields_of, flag, option
 from scrapy_neardup.cli.opening import open_or_make_state
 from scrapy_neardup.cli.output import as_json, check_outputs, format_count, progress, warn, write
 from scrapy_neardup.crawl.stats import RARE_VERDICTS
@@ -49,7 +49,7 @@ _FEW = 100
     option("--rejects FILE", "file for malformed records (default: OUT.rejects.jsonl)"),
     flag("--spreadsheet", "CSV: put a ' before cells that are formulas, and write what Excel needs"),
     flag("--json", "print the counts as one JSON object"),
-    *RECORDS,
+    add_fields,
     examples="""\
 the rules:
   The first of similar records stays, as in a crawl; NEARDUP_KEEP_POLICY prefers another one. A record is known by its
@@ -102,7 +102,7 @@ def dedup_command(arguments: argparse.Namespace, config: Config) -> int:
             results,  # closed before the output is
         ):
             batch = Batch(detector, judge, stack.enter_context(source), arguments.id)
-            found = (record for name in arguments.input for record in read_input(name, arguments.format))
+            found = (record for name in arguments.input for record in read_input(name))
             records = progress(found, what="records")
             read: Iterable[tuple[InputRecord, Answer | None]] = ((record, None) for record in records)
             if page_pool := config.make_page_pool():

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
-from functools import partial
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,8 @@ from scrapy_neardup.cli.command import JSON_LINES, command, option
 from scrapy_neardup.cli.output import as_json, format_count, format_table, progress, to_line, warn, write
 from scrapy_neardup.errors import NearDupError, SettingsError
 from scrapy_neardup.files import STDIN
-from scrapy_neardup.files.compression import find_file
-from scrapy_neardup.inspect import as_data
-from scrapy_neardup.lab.documents import DocumentReader
-from scrapy_neardup.lab.evaluate import Score, evaluate
-from scrapy_neardup.lab.labels import Label, read_labels
+from scrapy_neardup.inspect.evaluation import Label, evaluate, read_labels
+from scrapy_neardup.inspect.sources import read_documents
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.methods.cascade.parameters import METHOD, PROFILES
 from scrapy_neardup.model import Page
@@ -32,8 +30,8 @@ _SHOWN = 20
 
 
 @command(
-    option("corpus CORPUS", "documents: a file of any format or a folder, in crawl order", type=Path),
-    option("--pairs FILE", "pairs that a person labelled (default: gold.jsonl beside the documents)", type=Path),
+    option("corpus CORPUS", "documents: a file of any format or a folder, in crawl order"),
+    option("--pairs FILE", "pairs that a person labelled", type=Path, required=True),
     option("--id FIELD", 'the field that names a document (default: id; "": its URL)', default="id"),
     option(
         "--method NAME[:PARAMETER=VALUE,…]",
@@ -43,8 +41,8 @@ _SHOWN = 20
     JSON_LINES,
     examples="""\
 labels:
-  {"a": id of the earlier, "b": id of the later, "drop": "yes", "no" or "unsure", "label": any word} per line, or a
-  table. Would a publisher who wants each article once drop the later page? 'judgements --json' prints such lines.
+  {"a": id of the earlier, "b": id of the later, "drop": "yes", "no" or "unsure"} per line, or a table. Would a
+  publisher who wants each article once drop the later page? 'judgements --json' prints such lines.
 
 examples:
   scrapy neardup judgements --json > labels.jsonl
@@ -56,31 +54,24 @@ def evaluate_command(arguments: argparse.Namespace, config: Config) -> int:
     """Print the scores, and the pairs with a wrong verdict; return 1 if some of several methods failed."""
     default: _Spec = (METHOD, METHOD, dict(PROFILES[config.profile]))
     specs = list(_parse_methods(arguments.method)) if arguments.method else [default]
-    path: Path = arguments.corpus
-    folder = path if path.is_dir() else path.parent
-    pairs = arguments.pairs or find_file(folder, "gold.jsonl") or folder / "gold.jsonl"
-    name = path.resolve().name
-    documents = _read_documents(config, path, arguments.id)
-    places = {page.url: place for place, page in enumerate(documents)}
-    labels = read_labels(pairs, places, {name, folder.resolve().name})
-    if not labels:
-        raise SettingsError(f'No label is about {name}. Check "corpus" in the lines of the file.')
-    return _report(name, documents, labels, specs, arguments)
+    documents = _read_documents(config, arguments.corpus, arguments.id)
+    labels = read_labels(arguments.pairs, {page.url: place for place, page in enumerate(documents)})
+    return _report(documents, labels, specs, arguments)
 
 
-def _read_documents(config: Config, path: Path, id_field: str) -> list[Page]:
+def _read_documents(config: Config, file: str, id_field: str) -> list[Page]:
     """Return the documents of a file, read as a crawl with these settings would.
 
     Records without a document are a warning at the end. Raises NearDupError if there is no document.
     """
+    left_out = Counter[str]()
     with config.open_source(hashes_items=False) as source:
-        reader = DocumentReader(source, id_field)
-        documents = list(progress(reader.read(path), what="documents read"))
-    if reader.left_out:
-        why = ", ".join(f"{number:,} {one_line(reason)}" for reason, number in reader.left_out.most_common())
+        documents = list(progress(read_documents(file, source, left_out, id_field), what="documents read"))
+    if left_out:
+        why = ", ".join(f"{number:,} {one_line(reason)}" for reason, number in left_out.most_common())
         warn(f"evaluate: left out: {why}.")
     if not documents:
-        where = "standard input" if str(path) == STDIN else path
+        where = "standard input" if file == STDIN else file
         raise NearDupError(
             f"{where} contains no document with a text. Check that it is the right file. If the text has another "
             "field, name it in NEARDUP_FIELDS."
@@ -123,20 +114,19 @@ def parse_method(text: str) -> tuple[str, dict[str, Any]]:
     return name.strip(), parameters
 
 
-def _report(
-    name: str, documents: list[Page], labels: list[Label], specs: list[_Spec], arguments: argparse.Namespace
-) -> int:
+def _report(documents: list[Page], labels: list[Label], specs: list[_Spec], arguments: argparse.Namespace) -> int:
     """Evaluate the methods, and print; return 1 if one failed. The error of the only method is raised."""
     rows, notes, failed = list[list[str]](), list[str](), 0
-    watch = partial(progress, total=len(documents))
     for text, method, parameters in specs:
         try:
-            score = evaluate(make_method(method, parameters), documents, labels, watch)
-            rows += _score_rows(text, score)
+            score = evaluate(make_method(method, parameters), documents, labels, progress)
+            dropped, kept = f"{score.dropped_wrongly}/{score.different}", f"{score.kept_wrongly}/{score.copies}"
+            agreement = f"{score.pairs - len(score.wrong)}/{score.pairs}"
+            rows.append([text, agreement, dropped, kept, f"{score.ms_per_page:.2f}", f"{score.bytes_per_page:.0f}"])
             if len(specs) == 1:
                 notes += _wrong_lines(score.wrong)
-            pairs = [{"a": one.a, "b": one.b, "drop": one.drop, "label": one.sort} for one in score.wrong]
-            found = {**as_data(score), "wrong": pairs}
+            wrong = [{"a": one.a, "b": one.b, "drop": "yes" if one.is_copy else "no"} for one in score.wrong]
+            found = {**asdict(score), "wrong": wrong}
         except NearDupError as error:
             if len(specs) == 1:
                 raise
@@ -144,23 +134,14 @@ def _report(
             notes.append(f"{text}: {error}\n")
             found = {"method": method, "parameters": parameters, "error": str(error)}
         if arguments.json:
-            write(as_json({"corpus": name, **found}, indent=None) + "\n")
+            write(as_json(found, indent=None) + "\n")
     if not arguments.json:
         unsure = sum(one.is_copy is None for one in labels)
         sure = format_count(len(labels) - unsure, "labelled pair") + (f", {unsure:,} unsure" if unsure else "")
-        columns = ("method", "label", "agreement", "dropped wrongly", "kept wrongly", "ms/page", "bytes/page")
-        table = format_table(columns, rows, words=2)
-        write(f"{name}: {format_count(len(documents), 'document')}, {sure}\n\n{table}\n\n{''.join(notes)}")
+        columns = ("method", "agreement", "dropped wrongly", "kept wrongly", "ms/page", "bytes/page")
+        table = format_table(columns, rows)
+        write(f"{format_count(len(documents), 'document')}, {sure}\n\n{table}\n\n{''.join(notes)}")
     return failed
-
-
-def _score_rows(method: str, score: Score) -> Iterator[list[str]]:
-    """Yield a row for all pairs with the cost, and one for each label if there are several."""
-    labels = score.by_label if len(score.by_label) > 1 else {}
-    for name, one in {"": score.agreement, **labels}.items():
-        cost = ["", ""] if name else [f"{score.ms_per_page:.2f}", f"{score.bytes_per_page:.0f}"]
-        dropped, kept = f"{one.dropped_wrongly}/{one.different}", f"{one.kept_wrongly}/{one.copies}"
-        yield [method, to_line(name) or "all", f"{one.agree}/{one.pairs}", dropped, kept, *cost]
 
 
 def _wrong_lines(wrong: list[Label]) -> Iterator[str]:

@@ -53,30 +53,23 @@ def config_of(arguments: argparse.Namespace, settings: BaseSettings) -> Config:
 # Which state.
 
 
-def find_state(url: str | None, config: Config, named_by: str = STORE) -> str:
-    """Return the URL of an existing state: ``url``, else the state of the crawls here.
+def find_state(name: str | None, config: Config, named_by: str = STORE) -> str:
+    """Return the URL of an existing state: at a URL or a path, else of the crawls here.
 
     Raises StoreError if there is none, and SettingsError if it may be one of several. ``named_by``: the option.
     """
-    url = url or only_state(config)
-    kind, location = locate_state(url, named_by)
-    if not kind.exists(location):
-        if near := states_near(location):
-            raise StoreError(f"There is no state at {location}. Name the one that exists: {named_by} {near[0]}")
-        raise _no_state(location, named_by)
-    return url
-
-
-def find_source(name: str, config: Config) -> str:
-    """Return the URL of an existing state that a path or URL names. Raises StoreError or SettingsError."""
-    if _is_url(name):
-        return find_state(name, config, "FROM")
-    if near := states_near(os.path.realpath(name)):
-        return near[0]
-    raise StoreError(
-        f"There is no state at {name}. Name the path of a copy by 'scrapy neardup export', or the URL of a state: "
-        f"{STORES.forms(persistent=True)}."
-    )
+    name = name or only_state(config)
+    if not _is_url(name):
+        place = os.path.realpath(name)
+        if near := states_near(place):
+            return near[0]
+        raise _no_state(place, named_by)
+    kind, location = locate_state(name, named_by)
+    if kind.exists(location):
+        return name
+    if near := states_near(location):
+        raise StoreError(f"There is no state at {location}. Name the one that exists: {named_by} {near[0]}")
+    raise _no_state(location, named_by)
 
 
 def only_state(config: Config) -> str:

@@ -171,12 +171,12 @@ def _spaced(name: str) -> str:
     return to_line(name.replace("_", " "))
 
 
-def format_table(headers: Sequence[str], rows: Iterable[Sequence[object]], *, words: int = 1) -> str:
-    """Return a Markdown table. The first ``words`` columns are aligned left, others right.
+def format_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a Markdown table. The first column is aligned left, others right.
 
     >>> print(format_table(["method", "F1"], [["cascade", "0.9912"]]).splitlines()[2])
     | cascade  | 0.9912 |
     """
     cells = [[str(cell).replace("|", "\\|") for cell in row] for row in rows]
-    aligned = ["left" if column < words else "right" for column in range(len(headers))]
-    return tabulate(cells, headers, tablefmt="github", colalign=aligned if cells else None, disable_numparse=True)
+    aligned = ["left", *["right"] * (len(headers) - 1)] if cells else None
+    return tabulate(cells, headers, tablefmt="github", colalign=aligned, disable_numparse=True)

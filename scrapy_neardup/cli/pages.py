@@ -42,7 +42,7 @@ _INDENT = "  | "
     examples="""\
 pages:
   page.html, page.txt   a file, read as in a crawl; --a-url and --b-url name its address
-  crawl.jsonl#42        the document with id 42 of any file or folder
+  crawl.jsonl#42        the document with id 42 of any file, or in line 42
   https://a.example/    a page of the state; its text is shown if the crawl kept it (NEARDUP_KEEP = "texts")
 
   A state here with the same settings is used, and only read. Its boilerplate and its counts of both sites decide as
@@ -50,7 +50,7 @@ pages:
 
 examples:
   scrapy neardup compare https://a.example/ferry second.html --b-url https://a.example/ferry-again
-  scrapy neardup compare corpora/news#a17 corpora/news#a93 -s NEARDUP_METHOD=simhash
+  scrapy neardup compare feed.jsonl#a17 feed.jsonl#a93 -s NEARDUP_METHOD=simhash
 """,
 )
 def compare_command(arguments: argparse.Namespace, config: Config) -> int:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections import Counter
-from collections.abc import Iterator
 
 from scrapy_neardup.cli.command import JSON, JSON_LINES, STATE, command, flag, option
 from scrapy_neardup.cli.opening import describe_missing, find_pages, open_state, snapshot_state
 from scrapy_neardup.cli.output import as_json, format_count, format_rest, present, to_line, warn, write
 from scrapy_neardup.errors import NearDupError, SettingsError
-from scrapy_neardup.files import Entry, read_input
 from scrapy_neardup.inspect import utc_time
 from scrapy_neardup.inspect.pages import list_dropped, originals_of
 from scrapy_neardup.judge.lists import (
@@ -34,7 +31,6 @@ _SHOWN = 20
 
 @command(
     option("urls URL", "a page, by its URL as crawled", nargs="*"),
-    option("--from FILE", "the pages in the field url of a file of records", dest="file"),
     flag("--last", "all pages that the last crawl dropped as copies, without those that have a manual verdict"),
     option("--site SITE", "with --last: only this host and its subdomains"),
     flag("--remove", "remove the manual verdicts on these pages, also those of 'copy'"),
@@ -48,7 +44,7 @@ effect:
 examples:
   scrapy neardup keep https://a.example/ferry
   scrapy neardup keep --last --site a.example
-  scrapy neardup dropped --last --json > dropped.jsonl && scrapy neardup keep --from dropped.jsonl
+  scrapy neardup dropped --last --json | jq -r .url | xargs -d "\\n" scrapy neardup keep
   scrapy neardup keep --remove https://a.example/ferry
 """,
 )
@@ -56,13 +52,13 @@ def keep_command(arguments: argparse.Namespace, config: Config) -> int:
     """Write or remove manual verdicts; return 1 if a page is not in the state."""
     if arguments.site is not None and not arguments.last:
         raise SettingsError("--site works only with --last. Add --last.")
-    urls = [*arguments.urls, *(_read_urls(arguments.file) if arguments.file else ())]
+    urls: list[str] = arguments.urls
     if not (any(urls) or arguments.last):
-        raise SettingsError("No page is named. Give URLs, or --from FILE, or --last.")
+        raise SettingsError("No page is named. Give URLs, or --last.")
     with open_state(arguments.store, config) as store:
         if arguments.last:
             last = max((crawl.generation for crawl in CRAWLS.read(store)), default=0)
-            dropped = list_dropped(store, Counter(), last, site=arguments.site) if last else ()
+            dropped = list_dropped(store, last, site=arguments.site) if last else ()
             urls += [one["url"] for one in dropped if one["judged"] is None]
         urls = list(dict.fromkeys(urls))
         if arguments.remove:
@@ -81,17 +77,6 @@ def keep_command(arguments: argparse.Namespace, config: Config) -> int:
     text = f"{format_count(len(verdicts), 'page')} will pass when {comes} again.\n{shown}"
     present(arguments, {"kept": kept, "missing": missing}, text)
     return 1 if missing else 0
-
-
-def _read_urls(file: str) -> Iterator[str]:
-    """Yield the URLs of records; raises NearDupError for a record without one."""
-    for record in read_input(file):
-        if not isinstance(record, Entry):
-            raise NearDupError(f"{record.place} cannot be read: {record.why}. Nothing is changed.")
-        url = record.fields.get("url")
-        if not isinstance(url, str) or not url.strip():
-            raise NearDupError(f"{record.place} has no url, but each record needs one. Nothing is changed.")
-        yield url.strip()
 
 
 def _format_verdict(one: ManualVerdict) -> str:

@@ -11,7 +11,7 @@ import os
 from array import array
 from bisect import bisect_left, insort
 from bz2 import BZ2File
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import suppress
 from functools import partial
 from gzip import GzipFile
@@ -45,6 +45,7 @@ from scrapy_neardup.errors import StoreError
 from scrapy_neardup.files.compression import FAILURES
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.kv.base import without_password
+from scrapy_neardup.maintenance.tables import Crawl
 from scrapy_neardup.untrusted import line_logger
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ _APPENDABLE = ("jsonlines", "jsonl", "jl", "csv")
 #: The plugins that compress a feed, and what reads it.
 _UNPACK: dict[Any, Any] = {GzipPlugin: GzipFile, Bz2Plugin: BZ2File, LZMAPlugin: LZMAFile}
 _BLOCK = 1_000_000
+#: The end of a crawl and the time of a file are rounded, to two seconds at most.
+_ROUNDED = 2.0
 #: A feed with one of these in its name is never overwritten.
 _TIME_PLACEHOLDERS = ("%(time)s", "%(batch_time)s")
 _OVERWRITES = (
@@ -94,20 +97,19 @@ class Delivery:
         notes: Notes,
         exporter: FeedExporter | None = None,
         known_pages: int = 0,
-        *,
-        after_kill: bool = False,
+        past: Sequence[Crawl] = (),
     ) -> None:
         """``exporter``: writes the feeds that pages wait for. Without it pages wait for no feed.
 
         ``known_pages``: pages in the state. If there are any, a feed that this crawl overwrites causes a warning.
-        ``after_kill``: an earlier crawl was killed, or a feed of it was not stored.
+        ``past``: the crawls that may have written these feeds, the last one last.
         """
         self._detector = detector
         self._notes = notes
         self._exporter = exporter
         self._known_pages = known_pages
         self._is_closed = False
-        self._after_kill = after_kill
+        self._past = past
         #: The feeds of Scrapy at this moment.
         self._feeds: dict[FeedSlot, Awaited] = {}
         self._waiting = WaitingPages()
@@ -129,7 +131,7 @@ class Delivery:
             manager.connect(self._item_lost, signal)
 
     def close(self) -> None:
-        """From now on leave the state alone."""
+        """From now on touch the state no more."""
         self._is_closed = True
 
     def unstored(self) -> list[str]:
@@ -253,7 +255,7 @@ class Delivery:
         open_file, store_file = storage.open, storage.store
 
         def open_and_mend(spider: Spider) -> Any:
-            _mend(slot, after_kill=self._after_kill)
+            _mend(slot, self._past)
             return open_file(spider)
 
         async def store_and_seal(file: Any) -> Any:
@@ -407,45 +409,63 @@ def _sync(file: Any) -> None:
             raise
 
 
-def _mend(slot: FeedSlot, *, after_kill: bool) -> None:
-    """Repair a file that breaks off, so readers find what this crawl appends. Pages of its last items come again."""
-    storage = slot.storage
+def _mend(slot: FeedSlot, past: Sequence[Crawl]) -> None:
+    """Repair a file that breaks off, so readers find what this crawl appends. Pages of its last items come again.
+
+    Full disks and power cuts leave half items. A kill does not: a buffer is written with whole items. But it leaves
+    half of a compressed file, and perhaps an open quote. To find these, the whole file is read.
+    """
+    storage, options = slot.storage, slot.feed_options
     if not isinstance(storage, FileFeedStorage) or storage.write_mode != "ab":
         return
     path = Path(os.path.realpath(storage.path))  # a link stays a link
-    if not path.is_file() or not path.stat().st_size or not _breaks_off(path, slot, after_kill=after_kill):
+    if not path.is_file() or not path.stat().st_size:
         return
-    if slot.format == "csv" or slot.feed_options.get("postprocessing"):  # a quoted field would swallow the next lines
+    if options.get("postprocessing"):
+        swallows = _may_be_cut(path, past) and _is_cut_stream(path, options)
+    elif slot.format in _APPENDABLE and len("\n".encode(options["encoding"] or "utf-8")) == 1:
+        is_half, is_csv = _ends_within_line(path), slot.format == "csv"
+        swallows = is_csv and (is_half or (_may_be_cut(path, past) and _has_open_quote(path, options)))
+        if is_half and not is_csv:
+            with path.open("ab") as file:
+                file.write(b"\n")
+            logger.warning(_HALF_LINE, path)
+    else:
+        return
+    if swallows:  # what follows would belong to the half field or stream
         broken = next(one for number in count(1) if not (one := Path(f"{path}.broken-{number}")).exists())
         path.rename(broken)
         logger.warning(_BREAKS_OFF, path, broken)
-        return
-    with path.open("ab") as file:
-        file.write(b"\n")
-    logger.warning(_HALF_LINE, path)
 
 
-def _breaks_off(path: Path, slot: FeedSlot, *, after_kill: bool) -> bool:
-    """Whether a file ends in the middle of an item, or of a compressed stream.
+def _may_be_cut(path: Path, past: Sequence[Crawl]) -> bool:
+    """Whether a killed crawl, or one with a feed that was not stored, may have been the last to write a file."""
+    if all(one.ended_well for one in past):
+        return False
+    written = path.stat().st_mtime
+    last = next((one for one in reversed(past) if one.begun <= written + _ROUNDED), None)
+    return last is None or not last.ended_well or written > last.ended + _ROUNDED
 
-    Full disks and power cuts leave half items. A kill does not: a buffer is written with whole items. But it leaves
-    half of a compressed file. Looking for that, or for a quoted field without end, takes as long as reading the file.
-    """
-    options = slot.feed_options
-    if plugins := options.get("postprocessing"):
-        unpack = _UNPACK.get(load_object(plugins[-1]))
-        if unpack is None or not after_kill or "lzma_filters" in options:  # a file need not name its filters
-            return False
-        with suppress(*FAILURES), unpack(path) as file:
-            while file.read(_BLOCK):
-                pass
-            return False
-        return True
-    if slot.format not in _APPENDABLE or len("\n".encode(options["encoding"] or "utf-8")) > 1:
+
+def _is_cut_stream(path: Path, options: Mapping[str, Any]) -> bool:
+    unpack = _UNPACK.get(load_object(options["postprocessing"][-1]))
+    if unpack is None or "lzma_filters" in options:  # a file need not name its filters
+        return False
+    with suppress(*FAILURES), unpack(path) as file:
+        while file.read(_BLOCK):
+            pass
+        return False
+    return True
+
+
+def _has_open_quote(path: Path, options: Mapping[str, Any]) -> bool:
+    if options["item_export_kwargs"]:  # they may name other quotes
         return False
     with path.open("rb") as file:
-        quotes = 0
-        if after_kill and slot.format == "csv" and not options["item_export_kwargs"]:  # they may name other quotes
-            quotes = sum(block.count(b'"') for block in iter(partial(file.read, _BLOCK), b""))
+        return sum(block.count(b'"') for block in iter(partial(file.read, _BLOCK), b"")) % 2 > 0
+
+
+def _ends_within_line(path: Path) -> bool:
+    with path.open("rb") as file:
         file.seek(-1, os.SEEK_END)
-        return quotes % 2 > 0 or file.read() not in (b"\n", b"\r")
+        return file.read() not in (b"\n", b"\r")

@@ -10,7 +10,7 @@ from scrapy_neardup.crawl.notes import Notes
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.lists import trim
-from scrapy_neardup.server.store import RedisStore
+from scrapy_neardup.judge.remote import RemoteCrawl
 from scrapy_neardup.state.expiry import Bounds
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.untrusted import line_logger
@@ -23,44 +23,40 @@ _LAST_TRIES = 40
 _PAUSE, _EXPIRY, _STEPS = 1.0, 10.0, 5000
 
 
-class ServerCrawl:
-    """Owns the connections of a crawl. ``crawl`` is its detector; a task counts what others count and expires pages."""
+class ServerCrawl(RemoteCrawl):
+    """The pages of a crawl on a server. A task counts what others count, and expires pages by a second connection."""
 
     def __init__(self, detector: Detector, notes: Notes, *, waits: bool, bounds: Bounds | None) -> None:
-        """``waits``: wait for a server that is gone. ``bounds``: of the state; a second connection expires pages."""
-        from scrapy_neardup.judge.remote import RemoteCrawl  # needs redis-py
-
-        assert isinstance(detector.store, RedisStore)
-        self._store = detector.store
+        """``waits``: wait for a server that is gone. ``bounds``: of the state."""
+        super().__init__(detector, notes.report, self._note_lost, self._note_outage if waits else None)
         self._bounds = bounds
         self._notes = notes
-        self.crawl = RemoteCrawl(detector, notes.report, self._note_lost, self._note_outage if waits else None)
         self._stop = asyncio.Event()
         self._upkeep = asyncio.ensure_future(self._keep_up())
 
     async def close(self) -> None:
         """Wait until all is written, and close the connections. The store sends the rest itself."""
-        link = self._store.kv.link
+        link = self.store.kv.link
         self._stop.set()
         try:
             await self._upkeep
-            await self.crawl.finish()
+            await self.finish()
         finally:
             if link.patient_thread is not None:
                 link.patient_thread, link.tries = None, _LAST_TRIES
         if self._bounds:
             with suppress(StoreError):  # the next crawl tidies
                 await self._tidy()
-        await self.crawl.close()
+        await super().close()
 
     def give_up(self) -> None:
         """Cancel the periodic work of a crawl that does not begin."""
         self._upkeep.cancel()
-        self._store.kv.link.patient_thread = None
+        self.store.kv.link.patient_thread = None
 
     def _note_outage(self, why: str) -> None:
         """Log that pages wait for their server, or, without a reason, that the crawl goes on."""
-        location = self._store.location
+        location = self.store.location
         if not why:
             logger.info("The server of the state at %s answers again. Pages are judged again.", location)
             return
@@ -78,7 +74,7 @@ class ServerCrawl:
             logger.warning(
                 "The server of the state at %s was down and has lost confirmed pages. They are judged again when they "
                 "come again. To prevent losses, see the guide 'Crawl with many machines'.",
-                self._store.location,
+                self.store.location,
             )
 
     async def _keep_up(self) -> None:
@@ -89,16 +85,16 @@ class ServerCrawl:
                 await asyncio.wait_for(self._stop.wait(), _PAUSE)
                 return
             with suppress(StoreError):  # who judges a page meets it too
-                await self.crawl.catch_up()
+                await self.catch_up()
             seconds = loop.time() - tidied
-            if seconds >= self._store.leases.seconds or (self._bounds and seconds >= _EXPIRY):
+            if seconds >= self.store.leases.seconds or (self._bounds and seconds >= _EXPIRY):
                 tidied = loop.time()
                 with suppress(StoreError):
                     await self._tidy()
 
     async def _tidy(self) -> None:
         rolled_back, expired, pages, size = await asyncio.to_thread(self._tidy_blocking)
-        self._store.kv.known_pages = pages
+        self.store.kv.known_pages = pages
         self._notes.set_state(pages, size)
         if rolled_back:
             self._notes.count(stats.TAKEN_BACK, rolled_back)
@@ -115,8 +111,8 @@ class ServerCrawl:
 
         Returns how many pages were rolled back and expired, how many are left, and the size of the state.
         """
-        kv = self._store.kv
-        store = open_at(type(kv), kv.location, None, kv.named_by, self._store.secret)
+        kv = self.store.kv
+        store = open_at(type(kv), kv.location, None, kv.named_by, self.store.secret)
         try:
             expired = 0
             for _ in range(_STEPS if self._bounds else 0):

@@ -95,25 +95,23 @@ class Session:
 
     def _begin(self) -> None:
         config, detector, notes, connect = self._config, self._detector, self.notes, self._crawler.signals.connect
-        store, remote = detector.store, None
+        store = detector.store
         if store.is_shared:
             from scrapy_neardup.crawl.server_crawl import ServerCrawl  # most crawls do without its modules
 
             waits = config.on_store_error == "wait"
             self._server = ServerCrawl(detector, notes, waits=waits, bounds=config.bounds)
-            remote = self._server.crawl
         self._watch = SiteWatch(notes, {one.site: one for one in SITES.read(store)})
-        after_kill = any(not one.ended or "unsealed" in one.counts for one in CRAWLS.read(store))
+        # On a server crawls run side by side: nobody knows which of them wrote a feed last.
+        past = [one for one in CRAWLS.read(store) if not (store.is_shared and one.ended_well)]
         CRAWLS.write(store, Crawl(detector.generation, self._who))
         log_opening(store, config, notes, self._job)
         source = PageSource(config.fields, config.make_reader(), bodies=detector.bodies)
         self._reader = make_page_reader(source, config, notes)
-        self.judge = Judge(source, self._reader, detector, notes, self._watch, wait=config.wait, server=remote)
+        self.judge = Judge(source, self._reader, detector, notes, self._watch, wait=config.wait, server=self._server)
         exporter = self._crawler.get_extension(FeedExporter) if config.commit == "feed" else None
         known_pages = store.pages if config.overwritten == "warn" and not config.dry_run else 0
-        self._delivery = Delivery(
-            detector if remote is None else remote, notes, exporter, known_pages, after_kill=after_kill
-        )
+        self._delivery = Delivery(self._server or detector, notes, exporter, known_pages, past)
         self._delivery.listen(self._crawler.signals)
         # Scrapy stores the feeds while it handles spider_closed, and the state must stay open until then.
         connect(self._finish, signals.spider_closed if exporter is None else signals.feed_exporter_closed)

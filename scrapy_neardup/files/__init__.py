@@ -79,54 +79,44 @@ _CURES = {
 }
 
 
-def read_input(
-    name: str, format: str = "", is_wanted: Callable[[int], bool] = lambda record: True
-) -> Iterator[InputRecord]:
+def read_input(name: str, is_wanted: Callable[[int], bool] = lambda record: True) -> Iterator[InputRecord]:
     """Yield the records of a file, a folder or standard input (``-``).
 
     ``is_wanted``: whether the caller needs a record, by its number from 0. Another line of JSON lines is not parsed,
     and comes as Skipped; other formats read all records.
 
-    ``format`` is one of ``FORMATS``. By default the suffix decides (``.csv`` of ``feed.csv.gz``), and standard input is
-    JSON lines. Raises NearDupError if the file does not exist or its rest is unreadable.
+    The suffix decides the format (``.csv`` of ``feed.csv.gz``). Standard input is JSON lines. Raises NearDupError if
+    the file does not exist or its rest is unreadable.
     """
     if name != STDIN and Path(name).is_dir():
-        yield from read_folder(name, format)
+        yield from read_folder(name)
     elif name == STDIN:
         with file_errors("standard input"):
-            yield from FORMATS[find_format(name, format)].read(sys.stdin.buffer, "standard input")
+            yield from read_jsonl(sys.stdin.buffer, "standard input")
     else:
         with file_errors(name):
             Path(name).stat()  # reports a missing file before an unknown suffix
-            read = FORMATS[find_format(name, format)].read
+            read = FORMATS[find_format(name)].read
             with open_packed(name) as file:
                 yield from read_jsonl(file, name, is_wanted) if read is read_jsonl else read(file, name)
 
 
-def find_format(name: str, format: str = "", default: str = "") -> str:
-    """Return the format of a file; ``default`` if its suffix is unknown. Raises SettingsError.
+def find_format(name: str) -> str:
+    """Return the format of a file. Raises SettingsError if its suffix is unknown.
 
-    >>> find_format("crawl/feed.JL.gz"), find_format("-")
-    ('jsonl', 'jsonl')
+    >>> find_format("crawl/feed.JL.gz")
+    'jsonl'
     """
-    valid = ", ".join(FORMATS)
-    if format:
-        if format not in FORMATS:
-            raise SettingsError(f"There is no format {format!r}. Use one of: {valid}.")
-        return format
-    if name == STDIN:
-        return "jsonl"
     suffix = PurePath(strip_packing(name)).suffix.lower()
     for known, one in FORMATS.items():
         if suffix in one.suffixes:
             return known
     if suffix in _CURES:
         raise SettingsError(f"{name} cannot be read. {_CURES[suffix]}")
-    if default:
-        return default
     raise SettingsError(
-        f"The name {name} does not show its format. Add --format with one of: {valid}. (Names that end in "
-        f"{', '.join(PACKINGS)} are unpacked first.)"
+        f"The name {name} does not show its format. Use one of the suffixes "
+        f"{', '.join(suffix for one in FORMATS.values() for suffix in one.suffixes)}, and for a compressed file "
+        f"another one of {', '.join(PACKINGS)} behind it."
     )
 
 
@@ -139,20 +129,17 @@ def format_path(path: str | os.PathLike[str]) -> str:
     return PurePath(path).as_posix().encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
-def read_folder(name: str, format: str = "") -> Iterator[InputRecord]:
+def read_folder(name: str) -> Iterator[InputRecord]:
     """Yield the pages of a folder, plain or compressed: all HTML files, or if there are none all texts.
 
-    ``format``: only html, or only text. Unreadable files are malformed. Raises NearDupError if there is no page.
+    Unreadable files are malformed. Raises NearDupError if there is no page.
     """
-    if format not in ("", "html", "text"):
-        raise NearDupError(f"{name} is a folder. Name the {format} files in it.")
-    for kind in (TEXT,) if format == "text" else (HTML,) if format else (HTML, TEXT):
+    for kind in HTML, TEXT:
         pages = _read_pages(Path(name), kind)
         if (first := next(pages, None)) is not None:
             yield from chain([first], pages)
             return
-    what = {"html": "HTML files", "text": ".txt files"}.get(format, "HTML or .txt files")
-    raise NearDupError(f"{name} contains no {what}. Name another folder, or the files.")
+    raise NearDupError(f"{name} contains no HTML or .txt files. Name another folder, or the files.")
 
 
 def _read_pages(root: Path, kind: tuple[str, ...]) -> Iterator[InputRecord]:

@@ -97,7 +97,7 @@ def read_json(file: BinaryIO, source: str) -> Iterator[InputRecord]:
         values = json.loads(decode_utf8(raw)) if raw.strip() else []
     except (ValueError, RecursionError) as error:
         raise NearDupError(
-            f"{source} is no JSON in UTF-8 ({error}). Repair it, or name its format with --format. {_LINES}"
+            f"{source} is no JSON in UTF-8 ({error}). Repair it, or give it the suffix of its format. {_LINES}"
         ) from None
     for number, value in enumerate(values if isinstance(values, list) else [values], 1):
         if isinstance(value, dict):

@@ -64,7 +64,7 @@ def _note_lines(lines: Iterator[str], row_lines: list[str], source: str) -> Iter
         if len(line) == entry.LARGEST:
             raise NearDupError(
                 f"{source}, line {number} is longer than {entry.LARGEST:,} characters, so this is no table of pages. "
-                "Name its format with --format."
+                "Give it the suffix of its format."
             )
         if line:
             row_lines.append(line)
@@ -125,8 +125,6 @@ def read_parquet(file: BinaryIO, source: str) -> Iterator[InputRecord]:
     Times are strings in ISO 8601 with microseconds. UTF-8 bytes are text, as some programs do not mark strings.
     """
     import_library("pyarrow.parquet", "parquet", f"{source}: Parquet")
-    if not file.seekable():
-        raise NearDupError(f"{source}: Parquet cannot be read from a pipe. Name the file.")
     for number, row in enumerate(guard_records(_read_rows(file, source), source, "row"), 1):
         yield Entry(source, number, "row", row)
 

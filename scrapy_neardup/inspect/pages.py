@@ -95,26 +95,21 @@ def _related(store: PageStore, record: Record) -> dict[str, Any]:
 
 
 def list_dropped(
-    store: PageStore, unlisted: Counter[str], generation: int = 0, since: float = 0.0, site: str | None = None
+    store: PageStore, generation: int = 0, since: float = 0.0, site: str | None = None
 ) -> Iterator[dict[str, Any]]:
     """Yield the drops since a time, of one crawl or of all (0), of one host or of all, as the state knows them now.
 
     ``original``: None if it was forgotten. ``crawl``: the one that dropped the page. ``judged``: the manual verdict.
-    ``unlisted`` counts drops that need no look: pages that were forgotten or rolled back, and pages that a person kept
-    and that came again. Raises StoreDamaged.
+    Pages that were forgotten, or that a person kept and that came again, need no look. Raises StoreDamaged.
     """
     is_wanted = of_host(site) if site is not None else None
     crawls = {crawl.generation: crawl.who for crawl in CRAWLS.read(store)}
     for drop in drops_of(store, generation):
         record = _at(store, drop.page)
-        if drop.id < since * 1e9 or (is_wanted is not None and not (record and is_wanted(record))):
-            continue
-        if record is None:
-            unlisted["forgotten since"] += 1
+        if drop.id < since * 1e9 or record is None or (is_wanted is not None and not is_wanted(record)):
             continue
         by_hand, original = find_manual_verdict(store, record.url), _at(store, drop.original)
         if by_hand is not None and by_hand.kind is ManualKind.KEEP and record.original == record.id > drop.id:
-            unlisted["kept by hand and delivered since"] += 1
             continue
         yield {
             "url": record.url,

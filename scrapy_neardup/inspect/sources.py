@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from scrapy_neardup.errors import AnyReason, NearDupError
+from scrapy_neardup.errors import AnyReason, NearDupError, PageError
+from scrapy_neardup.files import Entry, Skipped, read_input
 from scrapy_neardup.judge.context import Policy
-from scrapy_neardup.lab.documents import DocumentReader
+from scrapy_neardup.judge.records import RecordReader
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Fingerprint, Page
+from scrapy_neardup.page.source import PageSource
 from scrapy_neardup.page.urls import site_of
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.pages import PageStore
@@ -67,20 +71,48 @@ def read_page(name: str, config: Config, *, or_url: bool = False) -> Page | None
 
 def _read_document(path: str, id: str | None, config: Config) -> Page:
     first: Page | None = None
+    left_out, such = Counter[str](), ""
     with config.open_source(hashes_items=False) as source:
-        reader = DocumentReader(source)
-        for page in reader.read(path):
-            if page.url == id:
+        for page in read_documents(path, source, left_out):
+            if page.url in (id, f"{path}#{id}"):  # its id, or its place
                 return page
             if id is None and first is not None:
-                raise NearDupError(f"{path} has several documents. Name one, for example {path}#{first.url}.")
-            first = first or page
-    if id is None and first is not None:
-        return first
+                raise NearDupError(f"{path} has several documents. Name one, for example {such}.")
+            if first is None:
+                first, such = page, page.url if page.url.startswith(path) else f"{path}#{page.url}"
     if first is None:
-        why = ", ".join(reader.left_out) or "it is empty"
+        why = ", ".join(left_out) or "it is empty"
         raise NearDupError(f"{path} has no readable page ({why}). Name another file.")
-    raise NearDupError(f"{path} has no document with the id {id!r}. Name one that exists, such as {path}#{first.url}.")
+    if id is not None:
+        raise NearDupError(f"{path} has no document with a text and the id {id!r}. Name another one, such as {such}.")
+    return first
+
+
+def read_documents(file: str, source: PageSource, left_out: Counter[str], id_field: str = "id") -> Iterator[Page]:
+    """Yield the documents of a file, a folder or standard input (``-``).
+
+    ``source`` makes the pages of records, ``id_field`` names them: see ``RecordReader``. Of several records with one
+    name the first counts. ``left_out`` counts the others by reason. Raises NearDupError if the rest of a file is
+    unreadable.
+    """
+    reader, seen = RecordReader(source, id_field), set[str]()
+    for entry in read_input(file):
+        if not isinstance(entry, Entry):
+            left_out[entry.why if isinstance(entry, Skipped) else "malformed"] += 1
+            continue
+        name = reader.name(entry)
+        if name in seen:
+            left_out["another version of a page"] += 1
+            continue
+        seen.add(name)
+        try:
+            page = reader.read(reader.draft(entry, name), name)
+        except PageError as error:
+            page = Page(name, unread=error.reason)
+        if page.unread:
+            left_out[page.unread] += 1
+        else:
+            yield page
 
 
 def find_side(url: str, store: PageStore) -> Side:
@@ -93,15 +125,8 @@ def find_side(url: str, store: PageStore) -> Side:
     is_comparable = bool(record.sketch) and not record.is_light
     if is_comparable or page:
         return Side(url, page, record if is_comparable else None)
-    if record.former:
-        raise NearDupError(
-            f"The state has no fingerprint of {url} by this method, because it was migrated and the page has not come "
-            "again since. Name a file with its text, or crawl it again."
-        )
-    original = store.record(record.original)
-    which = f" of {original.url}, similarity {record.similarity:.2f}" if original else " of a page that was forgotten"
     raise NearDupError(
-        f"The state has no text of {url}. It knows only that it is a copy{which}; for the recorded verdict run: "
-        f"scrapy neardup explain {shell_word(url)}. To compare it, name a file with its text, or set NEARDUP_KEEP = "
-        '"texts" before the next crawl.'
+        f"The state has neither a fingerprint nor a text of {url}. Its recorded verdict: scrapy neardup explain "
+        f'{shell_word(url)}. To compare it, name a file with its text, or set NEARDUP_KEEP = "texts" before the next '
+        "crawl."
     )

@@ -1,39 +1,25 @@
-"""The recipe of a crawl, the method of a recipe, and what a crawl records of its settings in the state."""
+"""The recipe of a crawl, and what a crawl records of its settings in the state."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import fields
 from typing import Any
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.hashing import HASH_NAME
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.methods import METHODS, Method, make_method
+from scrapy_neardup.methods import Method
 from scrapy_neardup.page.extraction import Extractor, extractor_name, reader_sample
 from scrapy_neardup.state.layout import meta_key
 from scrapy_neardup.state.pages import PageStore
-from scrapy_neardup.state.recipe import SAMPLES, is_method_of
+from scrapy_neardup.state.recipe import SAMPLES
 from scrapy_neardup.state.urls import parse_url
 from scrapy_neardup.text.samples import converter_sample, segmenter_sample
 from scrapy_neardup.text.tokens import segmenter_name
 
 #: The row with the parameters and settings of the last crawl that only decide.
 DECISIONS_KEY = meta_key("decisions")
-
-
-def method_of(recipe: Mapping[str, Any]) -> Method | None:
-    """The method of a recipe, if it is built in and needs no file; a recipe holds only a digest of a file."""
-    with suppress(SettingsError, KeyError, TypeError, AttributeError):
-        kind = METHODS[recipe["method"]]
-        known = {field.name for field in fields(kind.parameters_type)}
-        parameters = {name: value for name, value in recipe["parameters"].items() if name in known}
-        method = make_method(kind.name, parameters)
-        if is_method_of(recipe, method.recipe()):
-            return method
-    return None
 
 
 def state_recipe(method: Method, extractor: Extractor | None) -> dict[str, Any]:

@@ -258,8 +258,6 @@ class RemoteJudgement:
         self._earlier: list[bytes] = []
         self._given_up: dict[bytes, Reservation] = {}
         self._is_registered = self._is_reserved = False
-        #: The page that blocks this one, and since when.
-        self._blocker, self._since = b"", 0.0
 
     async def __aenter__(self) -> RemoteJudgement:
         return self
@@ -308,9 +306,7 @@ class RemoteJudgement:
         """
         loop = asyncio.get_running_loop()
         place = next(place for place in self._earlier if place[:8] == pack(by.record.id))
-        if place != self._blocker:
-            self._blocker, self._since = place, loop.time()
-        ours, ends, pause = self._crawl.judgements.get(place), self._since + seconds, _SOON
+        ours, ends, pause = self._crawl.judgements.get(place), loop.time() + seconds, _SOON
         over = ours.over if ours is not None else asyncio.Event()
         while True:
             left = ends - loop.time()
@@ -416,7 +412,6 @@ class RemoteJudgement:
             is_one_gone = True
             if record is None or await self._is_abandoned(record, place):  # else its crawl is back: it is read again
                 self._earlier.remove(place)
-                self._blocker = b""
         take(answers)
         return None if is_one_gone else found
 

@@ -109,7 +109,7 @@ class FileEngine(Engine):
         """Apply all changes or none. ``sync``: they and all earlier ones survive a power cut."""
 
     def settle(self) -> None:
-        """Make sure that the database says in its main file, too, that it is open."""
+        """Make sure that the main file of the database also says that it is open."""
 
     @abstractmethod
     def close_files(self) -> None:
@@ -412,13 +412,6 @@ class FileEngine(Engine):
         if isinstance(error, self.library_error) and not self.is_outside(error):
             return self.damage_error(str(error))
         return self.out_of_reach(error)
-
-    def uncopied(self, error: OSError) -> StoreError:
-        """Return the error for a copy to read from that could not be made."""
-        return StoreError(
-            f"The state at {self.location} cannot be copied for reading: {error}. Check that its files can be read and "
-            "that the disk has room for a copy."
-        )
 
     def hopeless(self, why: object) -> StoreError:
         """Return the error for a damaged state if even its copy cannot be opened."""

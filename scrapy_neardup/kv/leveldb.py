@@ -111,10 +111,8 @@ class LevelDB(FileEngine):
             return
         self._scratch = ScratchDirectory(self._root)
         copy = self._scratch.path / "db"
-        try:
+        with self.guard():
             _copy_at_one_moment(self._files, copy)
-        except OSError as error:
-            raise self.uncopied(error) from error
         self.open_at(copy)
 
     def open_at(self, files: Path, *, new: bool = False) -> None:

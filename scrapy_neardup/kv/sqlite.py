@@ -147,14 +147,13 @@ class SQLite(FileEngine):
         self._scratch = ScratchDirectory(path)
         copy = self._scratch.path / "state"
         before = _as_they_are(path)
-        try:
-            shutil.copyfile(path, copy)
-            if before[1]:
-                shutil.copyfile(self._log, _log_of(copy))
-        except FileNotFoundError:
-            raise Moving("its file is missing") from None
-        except OSError as error:
-            raise self.uncopied(error) from error
+        with self.guard():
+            try:
+                shutil.copyfile(path, copy)
+                if before[1]:
+                    shutil.copyfile(self._log, _log_of(copy))
+            except FileNotFoundError:
+                raise Moving("its file is missing") from None
         if _as_they_are(path) != before or self.is_locked():
             raise Moving("its file is changing")
         return copy

@@ -5,14 +5,14 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from scrapy_neardup.errors import StoreError, StoreMismatch
+from scrapy_neardup.errors import StoreError
 from scrapy_neardup.hashing.keyed import Keyed
 from scrapy_neardup.kv.base import Row, after
 from scrapy_neardup.kv.files import FileEngine
@@ -23,11 +23,9 @@ from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import (
     RECIPE,
     SECRET,
-    SECRET_NAME,
     SECRET_SETTING,
     Secret,
     check_recipe,
-    pack_recipe,
     secret_of,
 )
 from scrapy_neardup.state.record import Evidence, Record
@@ -43,51 +41,20 @@ class PageEntry:
     evidence: Evidence | None = None
 
 
-class OpenState:
-    """The pages of a store or a snapshot, but no unsealed ones: of crawls that run, were killed, or wait for a feed.
-
-    ``recipe`` says how their fingerprints were made. ``damage_error`` makes the error for a damaged row.
-    """
-
-    def __init__(self, store: PageStore) -> None:
-        self.name = store.location
-        self.recipe = {name: value for name, value in store.recipe.items() if name != "format"}
-        self.secret = store.secret
-        self.damage_error = store.kv.damage_error
-        self.store = store
-
-    def rows(self, prefix: bytes) -> Iterator[Row]:
-        return iter(self.store.counts.rows().items()) if prefix == b"b" else self.store.rows(prefix)
-
-    def pages(self) -> Iterator[PageEntry]:
-        """Yield the sealed pages by id."""
-        store = self.store
-        unsealed = {last_id(key) for key, _ in store.rows(UNSEALED)}
-        # On a server crawls go on meanwhile. A page's id is larger than that of its crawl. So up to the oldest crawl,
-        # and up to the newest page that is there now, no page comes or goes.
-        crawls = [last_id(key) for key, _ in store.rows(GENERATIONS)]
-        newest = next((last_id(key) for key, _ in store.kv.scan(RECORDS, reverse=True)), 0)
-        settled_up_to = min([newest, *crawls])
-        for record in store.records():
-            id = record.id
-            # Whether it is unsealed comes first: a page that is rolled back has no record any more.
-            may_move = store.is_shared and id > settled_up_to
-            if id not in unsealed and not (may_move and (store.journal.is_unsealed(id) or store.record(id) is None)):
-                yield PageEntry(record, store.last_seen(record.url), store.evidence(id))
-
-
-def check_recipes(sources: Iterable[OpenState], recipe: Mapping[str, Any], named_by: str) -> None:
-    """Raise StoreMismatch for the first source with another recipe. It names another secret, or all other differences.
-
-    ``named_by``: the option that names the target, for the message.
-    """
-    for source in sources:
-        if source.recipe.get(SECRET_NAME) != recipe.get(SECRET_NAME):
-            raise StoreMismatch(
-                f"{source.name} was written with another secret, so its fingerprints cannot be compared with the "
-                f"others. To merge states, give them the same {SECRET_SETTING} from their first crawl."
-            )
-        check_recipe(pack_recipe(source.recipe), recipe, source.name, named_by)
+def sealed_pages(store: PageStore) -> Iterator[PageEntry]:
+    """Yield the pages of a state by id, but no unsealed ones: of crawls that run, were killed, or wait for a feed."""
+    unsealed = {last_id(key) for key, _ in store.rows(UNSEALED)}
+    # On a server crawls go on meanwhile. A page's id is larger than its crawl's id. So up to the oldest crawl, and
+    # up to the newest page that is there now, no page comes or goes.
+    crawls = [last_id(key) for key, _ in store.rows(GENERATIONS)]
+    newest = next((last_id(key) for key, _ in store.kv.scan(RECORDS, reverse=True)), 0)
+    settled_up_to = min([newest, *crawls])
+    for record in store.records():
+        id = record.id
+        # Whether it is unsealed comes first: a page that is rolled back has no record any more.
+        may_move = store.is_shared and id > settled_up_to
+        if id not in unsealed and not (may_move and (store.journal.is_unsealed(id) or store.record(id) is None)):
+            yield PageEntry(record, store.last_seen(record.url), store.evidence(id))
 
 
 # Damaged states.
@@ -173,8 +140,6 @@ class DamagedState:
 
     def __init__(self, copy: FileEngine, kind: type[FileEngine], location: str, secret: Secret | None) -> None:
         """``secret``: for a state that holds none. Raises StoreError, StoreMismatch."""
-        self.name = location
-        self.damage_error = None  # rows that cannot be unpacked are left out
         self.broken = self.named = 0
         self._salvage = Salvage(copy.rows)
         names = dict(self.rows(b"m"))

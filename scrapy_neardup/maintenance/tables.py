@@ -73,6 +73,11 @@ class Crawl:
         """Seconds since 1970."""
         return self.generation / 1e9
 
+    @property
+    def ended_well(self) -> bool:
+        """Whether it was not killed, and its feeds were stored."""
+        return self.ended > 0 and "unsealed" not in self.counts
+
 
 def count_verdicts(counts: Mapping[str, float]) -> dict[str, int]:
     """Count the pages of a crawl by verdict, from its stats. Rows of listings, which are not judged, are ``rows``.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from scrapy_neardup.errors import SettingsError, StoreError, StoreMismatch
@@ -16,7 +17,7 @@ from scrapy_neardup.state import layout
 from scrapy_neardup.state.journal import crawls_in
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import RECIPE, SECRET, Secret, fits, read_recipe, renamed, secret_of
-from scrapy_neardup.state.urls import ENGINES, default_url, has_placeholders, load, parse_url
+from scrapy_neardup.state.urls import ENGINES, default_url, has_placeholders, parse_url
 from scrapy_neardup.state.verifier import row_problems
 
 #: The page store of a shared state, and the rows of a temporary one; imported on first use.
@@ -68,7 +69,7 @@ def open_rows(
         if source.must_verify:
             _verify(source, own)
         pages = 0 if kv.is_shared else kv.count(layout.RECORDS) if source.tally is None else source.tally.pages
-        kind: type[PageStore] = load(_SHARED) if kv.is_shared else PageStore
+        kind: type[PageStore] = resolve_name(_SHARED) if kv.is_shared else PageStore
         store = kind(kv, written, own, pages, snapshot)
         store.renamed = renamed(written, recipe or {})
         if snapshot is None or (snapshot is not kv and not snapshot.is_held):
@@ -139,7 +140,7 @@ def open_temporary(folder: Path, recipe: Mapping[str, Any], secret: Secret | Non
     url = default_url(folder)
     if parse_url(url)[0].scheme != "leveldb":
         return open_store(url, recipe, SETTING, secret)
-    return open_rows(load(_TEMPORARY)(folder), recipe, SETTING, secret)
+    return open_rows(resolve_name(_TEMPORARY)(folder), recipe, SETTING, secret)
 
 
 def open_snapshot(
@@ -173,7 +174,7 @@ def close_store(store: PageStore) -> None:
 def _take_snapshot(kind: type[Engine], location: str, named_by: str) -> KeyValueStore:
     if not issubclass(kind, FileEngine):
         raise StoreError(
-            f"A dry run is not possible with a {kind.scheme} state. Set NEARDUP_STORE to another state, for example a "
-            "copy made with scrapy neardup export."
+            f"A dry run is not possible with a {kind.scheme} state. Set NEARDUP_STORE to 'memory:' or to a copy made "
+            "with scrapy neardup export, and NEARDUP_ON_STORE_ERROR to 'close'."
         )
     return kind(location, named_by).look()

@@ -156,12 +156,6 @@ def fits(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> bool:
     return not _describe_mismatch(theirs, recipe)
 
 
-def is_method_of(theirs: Mapping[str, Any], said: Mapping[str, Any]) -> bool:
-    """Whether a recipe is of a method, with any tools."""
-    own = {name: theirs[name] for name in said if name in theirs}
-    return fits(own, said)
-
-
 def renamed(theirs: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
     """Return the tools with other names in two recipes that fit, old and new."""
     return {

@@ -11,21 +11,14 @@ from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from glob import escape, glob
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from pkgutil import resolve_name
 from urllib.parse import quote, urlsplit
 from urllib.request import url2pathname
 
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.kv.base import SETTING, Engine, without_password
-
-
-def load(place: str) -> Any:
-    """Return what "module:name" names."""
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)
 
 
 class Registry(Mapping[str, type[Engine]]):
@@ -35,7 +28,7 @@ class Registry(Mapping[str, type[Engine]]):
         self.places = places
 
     def __getitem__(self, scheme: str) -> type[Engine]:
-        kind: type[Engine] = load(self.places[scheme])
+        kind: type[Engine] = resolve_name(self.places[scheme])
         return kind
 
     def __iter__(self) -> Iterator[str]:

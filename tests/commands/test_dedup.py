@@ -21,7 +21,7 @@ from scrapy_neardup.kv import leveldb
 from scrapy_neardup.methods import make_method
 from scrapy_neardup.model import Outcome, Page
 from scrapy_neardup.state.opening import close_store, open_store
-from tests.build import BAKERY, PEARS, join_text, state_url
+from tests.build import BAKERY, PEARS, join_text, state_url, story
 from tests.cli import Invoke, run_scrapy
 from tests.files import samples
 from tests.files.samples import Archive, fields
@@ -303,3 +303,75 @@ def test_memory_does_not_grow_with_the_input(run: Invoke, folder: Path, monkeypa
 
     few = min(peak(500), peak(500))  # the first run imports modules
     assert peak(3000) - few < 750_000  # 2,200,000 bytes were read, and as many written
+
+
+# Better copies: NEARDUP_KEEP_POLICY
+
+
+TEXT = story(70, 24)
+
+
+def item(host: str, sentences: int = 20, **more: Any) -> dict[str, Any]:
+    text = "\n".join([*TEXT[:sentences], f"{host}供稿。"])
+    return {"url": f"http://{host}.example/1", "title": "渡口清晨开航", "text": text, **more}
+
+
+WIRE, PAPER, TIMES, BLOG = (item(host) for host in ("wire", "paper", "times", "blog"))
+ELSEWHERE = {"url": "http://other.example/1", "title": "河道清淤", "text": "\n".join(story(71, 20))}
+TOO_SHORT = {"url": "http://short.example/1", "title": "短", "text": "太短。"}
+BEST = {"NEARDUP_KEEP_POLICY": ["times.example", "paper.example"]}
+
+
+def feed(*items: dict[str, Any]) -> str:
+    lines = [json.dumps(one, ensure_ascii=False) for one in items]
+    Path("feed.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return "feed.jsonl"
+
+
+def hosts(name: str = "out.jsonl") -> list[str]:
+    found = [json.loads(line)["url"] for line in Path(name).read_text(encoding="utf-8").splitlines()]
+    return [url.split("/")[2].removesuffix(".example") for url in found]
+
+
+def test_dedup_writes_the_best_of_each_group_in_its_place_in_the_input(invoke: Invoke) -> None:
+    name = feed(WIRE, ELSEWHERE, PAPER, TOO_SHORT, BLOG, TIMES)
+    done = invoke("dedup", name, "-o", "out.jsonl", **BEST)
+    assert hosts() == ["other", "short", "times"]
+    assert done.out.startswith(
+        "6 records: 2 unique, 1 duplicate, 0 unchanged, 0 updated, 2 better, 1 unjudged. 3 written"
+    )
+    invoke("dedup", name, "-o", "out.jsonl")
+    assert hosts() == ["wire", "other", "short"]
+    update = {**PAPER, "text": PAPER["text"] + "更正：第一班船是空的。"}
+    invoke("dedup", feed(WIRE, PAPER, update, TIMES), "-o", "out.jsonl", **BEST)
+    assert hosts() == ["times"], "also after an update"
+
+
+def test_dedup_writes_lines_of_json_unchanged_and_tables_with_their_columns(invoke: Invoke) -> None:
+    text = "".join(TEXT[:20])
+    line = f'{{"url":  "http://times.example/1", "n": 1.10, "title": "渡口清晨开航", "text": "{text}"}}'
+    Path("feed.jsonl").write_text(json.dumps(WIRE, ensure_ascii=False) + "\n" + line + "\n", encoding="utf-8")
+    invoke("dedup", "feed.jsonl", "-o", "out.jsonl", **BEST)
+    assert Path("out.jsonl").read_text(encoding="utf-8") == line + "\n"
+    invoke("dedup", feed(WIRE, TIMES), "-o", "out.csv", **BEST)
+    assert Path("out.csv").read_text(encoding="utf-8").splitlines()[1].startswith("http://times.example/1,")
+
+
+def test_the_best_page_is_the_original_of_its_group_in_all_commands(invoke: Invoke) -> None:
+    store = "sqlite:///" + str(Path("state.sqlite").absolute())
+    given = ("-o", "out.jsonl", "--store", store)
+    invoke("dedup", feed(WIRE, PAPER), *given, **BEST)
+    assert hosts() == ["paper"]
+    invoke("dedup", feed(BLOG, WIRE, PAPER, TIMES, ELSEWHERE), *given, **BEST)
+    assert hosts() == ["times", "other"], "it is better than the one that the first run wrote"
+    urls = [one["url"] for one in (BLOG, WIRE, PAPER, TIMES)]
+    page, *others = invoke("explain", *urls, "--store", store, "--json").data["pages"]
+    assert [one["superseded"] for one in (page, *others)] == [False, True, True, False]
+    assert (page["original"]["url"], page["group_size"]) == (TIMES["url"], 4)
+    assert [one["url"] for one in page["group"] if one["kind"] is None] == [WIRE["url"]]
+    [shown] = invoke("report", "--store", store, "--json").data["groups"]
+    assert (shown["original"]["url"], shown["copies"]) == (TIMES["url"], 3)
+    assert [page["url"] for page in shown["pages"]] == [one["url"] for one in (WIRE, PAPER, BLOG)]
+    found = invoke("stats", "--store", store, "--json").data
+    assert (found["copies"], found["better"], found["copies_without_original"]) == (3, 2, 0)
+    assert invoke("check", "--store", store, "--json").data["sound"]

@@ -1,37 +1,51 @@
-"""``scrapy neardup export`` and ``merge`` as they are run by a user."""
+"""``scrapy neardup export``, ``merge`` and ``check`` as they are run by a user."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 
-from scrapy_neardup.errors import NearDupError, StoreError, StoreMismatch
+from scrapy_neardup.cli import states
+from scrapy_neardup.errors import NearDupError, SettingsError, StoreError, StoreMismatch
 from scrapy_neardup.judge.detector import Detector
+from scrapy_neardup.judge.recipes import state_recipe
+from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
 from scrapy_neardup.methods import Method, make_method
+from scrapy_neardup.state.layout import meta_key, record_key
 from scrapy_neardup.state.opening import open_at
 from scrapy_neardup.state.pages import PageStore
 from scrapy_neardup.state.recipe import Secret
 from scrapy_neardup.state.record import Record
-from tests import methods
-from tests.build import page, state_files, state_url, story
-from tests.cli import Invoke, add_spider, make_project, run, run_scrapy
+from tests.build import (
+    HOSTILE,
+    KINDS,
+    judge_pages,
+    make_state,
+    open_state,
+    page,
+    read_records,
+    state_files,
+    state_url,
+    story,
+)
+from tests.cli import Invoke, add_spider, is_clean, make_project, run, run_process, run_scrapy
+from tests.faults import engine_of
 from tests.maintenance.states import rows
 
 CASCADE = make_method("cascade", {})
-OWN = {"method": "somebody.Elses", "parameters": {}}
 url = partial(state_url, "sqlite")
 
 
 def crawled(path: Path, pages: Mapping[str, int], method: Method = CASCADE) -> Path:
     """A state with pages of these names, each with the story of a number."""
-    store = open_at(SQLite, str(path), method.recipe())
+    store = open_at(SQLite, str(path), state_recipe(method, None))
     detector = Detector(method, store, who="test")
     for name, seed in pages.items():
         detector.judge_now(page(name, story(seed)), sealed=True)
@@ -109,9 +123,11 @@ def test_states_of_two_recipes_are_not_merged(tmp_path: Path, east: Path, west: 
     assert "--store" in said
     assert (content(east), content(other)) == before
     assert not (tmp_path / "new.sqlite").exists()
-    store = open_at(SQLite, str(tmp_path / "secret.sqlite"), CASCADE.recipe(), secret=Secret(b"another secret"))
+    store = open_at(
+        SQLite, str(tmp_path / "secret.sqlite"), state_recipe(CASCADE, None), secret=Secret(b"another secret")
+    )
     store.close()
-    with pytest.raises(StoreMismatch, match=r"another secret.* give them the same NEARDUP_SECRET"):
+    with pytest.raises(StoreMismatch, match=r"different secrets.* give them the same NEARDUP_SECRET"):
         run("merge", url(west), "--store", url(tmp_path / "secret.sqlite"))
 
 
@@ -147,7 +163,7 @@ def test_a_merge_only_reads_its_sources(tmp_path: Path, east: Path, invoke: Invo
         ("export", "-o", "memory:", r"memory: is a state in memory.* with -o"),
         ("migrate", "--to", "sqlite:x", r"^--to is "),
         ("merge", "", "memory:", r"memory: is a state in memory.* with FROM"),
-        ("merge", "", "none", r"^There is no state at none\. Name the path of a copy by .*export', or .*leveldb:"),
+        ("merge", "", "none", r"^There is no state at .*none\. Name the state of a crawl with FROM leveldb:"),
     ],
 )
 def test_a_wrong_place_is_named_by_its_option(
@@ -172,32 +188,113 @@ def test_a_damaged_state_or_another_file_is_not_merged(tmp_path: Path, east: Pat
     assert content(west) == before
 
 
-def test_without_the_method_pages_are_only_united(tmp_path: Path, invoke: Invoke) -> None:
-    states = []
-    for number in (1, 2):
-        store = open_at(SQLite, str(tmp_path / f"{number}.sqlite"), OWN)
-        store.add(Record(number, f"https://{number}.example/", number, 1.0, (7,), b"same"))
-        store.close()
-        states.append(url(tmp_path / f"{number}.sqlite"))
-    done = invoke("merge", states[0], "--store", states[1])
-    assert done.out.startswith(f"{tmp_path / '1.sqlite'}: added: 1\n")
-    assert "method 'somebody.Elses'" in done.err
-    assert invoke("merge", states[0], "--store", url(tmp_path / "new.sqlite")).err == "", "there are no others"
-
-
-def test_the_projects_method_is_taken_if_it_is_that_of_the_states(tmp_path: Path) -> None:
-    parameters = {"lexicon": str(Path(methods.__file__).parent / "lexicon.txt")}
-    method = make_method("simhash", parameters)
-    ours = crawled(tmp_path / "ours.sqlite", {"a": 1}, method)
-    theirs = crawled(tmp_path / "theirs.sqlite", {"b": 1}, method)
-    settings = {"NEARDUP_METHOD": "simhash", "NEARDUP_PARAMETERS": parameters}
-    assert run("merge", url(theirs), "--store", url(ours), **settings) == 0
-    store = open_at(SQLite, str(ours), None)
-    assert [record.url for record in store.records() if record.is_original] == ["http://a.example/"]
-    store.close()
-
-
 def test_a_state_merged_into_itself_does_not_change(east: Path, invoke: Invoke) -> None:
     before = content(east)
     assert invoke("merge", url(east), "--store", url(east)).out.startswith(f"{east}: known: 3\n")
     assert content(east) == before
+
+
+# Check and repair
+
+
+ADVICE = "scrapy neardup check --repair TO\n"
+
+
+@pytest.mark.parametrize(("name", "value"), [("recipe", b"{"), ("recipe", b"7"), ("tally", b"many")])
+def test_noise_in_the_recipe_or_tally_is_damage(sqlite: str, name: str, value: bytes, invoke: Invoke) -> None:
+    store = open_at(SQLite, sqlite.partition("://")[2], None)
+    if name == "tally":  # a close would write it once more
+        engine_of(store).write_rows(Changes({meta_key(name): value}), sync=True)
+        store.kv.close()
+    else:
+        store.write(Changes({meta_key(name): value}))
+        store.close()
+    done = invoke("check", "--store", sqlite)
+    assert (done.code, "  damaged: " in done.out, done.out.endswith(ADVICE)) == (1, True, True)
+
+
+def test_a_state_that_cannot_be_closed_is_found(sqlite: str, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    close = PageStore.close
+
+    def close_and_fail(self: PageStore) -> None:
+        close(self)
+        raise StoreError("There is no room.")
+
+    monkeypatch.setattr(PageStore, "close", close_and_fail)
+    done = invoke("check", "--store", sqlite)
+    assert (done.code, "  unwritable: There is no room.\n" in done.out) == (1, True)
+
+
+def test_a_state_that_may_not_be_read_is_no_damage(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def denied(*_: object) -> None:
+        raise StoreError("The state cannot be opened: Permission denied.") from PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(states, "open_store", denied)
+    with pytest.raises(StoreError, match="Permission denied"):
+        run("check", "--store", sqlite)
+
+
+@pytest.mark.slow
+def test_states_that_cannot_be_judged_are_errors(sqlite: str, tmp_path: Path) -> None:
+    with open_state(sqlite):
+        done = run_process("check", "--store", sqlite, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "scrapy neardup check: Another process is using the state at" in done.stderr
+    with open_state(sqlite) as store:
+        store.kv.write(Changes({meta_key("recipe"): b'{"format": 99}'}), sync=True)
+    with pytest.raises(StoreMismatch):
+        run("check", "--store", sqlite)
+
+
+def test_hostile_strings_are_shown_as_text(sqlite: str, invoke: Invoke) -> None:
+    url = f"https://evil.example/{HOSTILE}"
+    with open_state(sqlite) as store:
+        judge_pages(store, [(url, "", "A text that is long enough to be judged by itself, and says nothing at all.")])
+        store.write(Changes({record_key(1): Record(1, url, 1).pack()}), added=1)
+    for arguments in ([], ["--json"]):
+        done = invoke("check", "--store", sqlite, *arguments)
+        assert (done.code, is_clean(done.out), "梨" in done.out) == (1, True, True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_state_is_reported_and_repaired_into_a_copy(
+    kind: str, tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    state = make_state(kind, tmp_path)
+    pages = read_records(state)
+    if kind == "leveldb":
+        (tmp_path / "state.leveldb" / "db" / "CURRENT").unlink()
+    before = state_files(tmp_path, tmp_path / f"state.{kind}")
+    if kind == "leveldb":
+        done = invoke("check", "--store", state)
+        assert (done.code, done.err, done.out.endswith(ADVICE)) == (1, "", True)
+        assert "is damaged: its file CURRENT" in done.out
+    done = invoke("check", "--repair", f"mended.{kind}", "--store", state)
+    assert (done.code, done.err, "is sound (pages: 8, " in done.out) == (0, "", True)
+    assert state_files(tmp_path, tmp_path / f"state.{kind}") == before
+    assert read_records((tmp_path / f"mended.{kind}").as_uri().replace("file", kind, 1)) == pages
+
+
+@pytest.mark.parametrize(
+    ("target", "error", "said"),
+    [
+        (lambda folder: folder / "there", StoreError, "there already exists"),
+        (lambda folder: folder / "state.leveldb" / "db" / "new", StoreError, "inside of it"),
+        (lambda folder: folder / "state.leveldb", StoreError, "inside of it"),
+        (lambda folder: "memory:/", StoreError, "in memory"),
+        (lambda folder: "redis:///x", SettingsError, "--repair is"),
+        (lambda folder: "redis://127.0.0.1:1/0?state=x", StoreError, "on a server, where this command makes no state"),
+        (lambda folder: folder / "there" / "new", StoreError, "cannot be made"),
+    ],
+)
+def test_a_copy_is_refused_where_it_cannot_be(
+    tmp_path: Path, target: Callable[[Path], Path | str], error: type[Exception], said: str
+) -> None:
+    state = make_state("leveldb", tmp_path)
+    (tmp_path / "there").write_text("mine")
+    before = state_files(tmp_path, tmp_path / "state.leveldb")
+    with pytest.raises(error, match=said):
+        run("check", "--store", state, "--repair", target(tmp_path))
+    assert state_files(tmp_path, tmp_path / "state.leveldb") == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["state.leveldb", "there"]

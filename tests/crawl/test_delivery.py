@@ -6,7 +6,9 @@ import asyncio
 import errno
 import gzip
 import lzma
+import os
 from contextlib import nullcontext
+from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,10 +20,11 @@ from scrapy.crawler import Crawler
 from scrapy.extensions.feedexport import FeedExporter, FeedSlot, FileFeedStorage, S3FeedStorage
 from twisted.internet.defer import Deferred
 
-from scrapy_neardup.crawl.delivery import Delivery, End, _overwrites, name_of
+from scrapy_neardup.crawl.delivery import Delivery, End, _may_be_cut, _overwrites, name_of
 from scrapy_neardup.crawl.visits import JudgedPage, Visit
 from scrapy_neardup.errors import StoreError
 from scrapy_neardup.judge.in_flight import Reservation
+from scrapy_neardup.maintenance.tables import Crawl
 from scrapy_neardup.model import Fingerprint, Outcome, Verdict
 from scrapy_neardup.page.source import PageResponse
 from scrapy_neardup.state.record import Record
@@ -200,16 +203,17 @@ def test_a_feed_is_on_the_disk_before_its_storage_has_it(
     assert (steps, desk.sealed) == (order, sealed)
 
 
-def test_a_page_waits_for_the_feeds_of_all_its_items_and_no_more_once_one_is_lost() -> None:
-    desk = Desk(first := Slot(), other := Slot())
+@pytest.mark.parametrize("order", [*permutations(range(3))])
+def test_a_page_waits_for_the_feeds_of_all_its_items_and_no_more_once_one_is_lost(order: tuple[int, ...]) -> None:
+    desk = Desk(*(slots := [Slot(), Slot()]))
     desk.play("es")
-    desk.exporter.slots = [second := Slot()]
+    desk.exporter.slots = [Slot()]
+    slots += desk.exporter.slots
     desk.play("es")
     desk.play("esef", judged_page(8))
-    for slot in (first, other):
-        store(slot)
+    for number in order:
         assert desk.sealed == []
-    store(second)
+        store(slots[number])
     assert desk.sealed == [7]
 
 
@@ -270,7 +274,7 @@ async def test_what_is_appended_to_a_feed_that_breaks_off_can_be_read(
     options = {"format": "jsonlines", "gzip_mtime": 0, **options}
     exporter = FeedExporter.from_crawler(Crawler(Spider, {"FEEDS": {f"file://{link}": options}}))
     exporter.open_spider(SPIDER)
-    delivery = Delivery(cast(Any, Mock()), notes(), exporter, after_kill=True)
+    delivery = Delivery(cast(Any, Mock()), notes(), exporter, past=[Crawl(0, "killed")])
     delivery.export({"c": 2}, SPIDER)
     [slot] = exporter.slots
     slot.finish_exporting()
@@ -278,6 +282,34 @@ async def test_what_is_appended_to_a_feed_that_breaks_off_can_be_read(
     read = gzip.decompress if "Gzip" in str(options) else bytes
     assert (read(path.read_bytes()), link.is_symlink()) == (read(after), True)
     assert [one.read_bytes() for one in tmp_path.glob("*.broken-1")] == ([before] if aside else [])
+
+
+@pytest.mark.parametrize(
+    ("past", "expected"),
+    [
+        ("", ""),
+        ("10-20 30-40", ""),
+        ("10-20 30-", "5 25 35 99"),
+        ("10-20 30-40!", "5 25 35 99"),
+        ("10- 30-40", "5 15 25 99"),
+        ("10-20 21- 30-40", "5 25 99"),
+    ],
+)
+def test_a_file_may_be_cut_unless_the_last_crawl_that_wrote_it_ended_well(
+    tmp_path: Path, past: str, expected: str
+) -> None:
+    """Crawls with their begin and end in seconds; ``!``: a feed was not stored. The file was written at these times."""
+    parts = [one.rstrip("!").split("-") for one in past.split()]
+    crawls = [
+        Crawl(int(begin) * 10**9, "any", int(end or 0), {"unsealed": 1} if f"{begin}-{end}!" in past else {})
+        for begin, end in parts
+    ]
+    (path := tmp_path / "out").touch()
+    found = []
+    for written in (5, 15, 25, 35, 99):
+        os.utime(path, (written, written))
+        found += [str(written)] if _may_be_cut(path, crawls) else []
+    assert found == expected.split()
 
 
 FILE, S3 = FileFeedStorage, S3FeedStorage

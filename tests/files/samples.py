@@ -123,14 +123,14 @@ def archive(*, gzipped: bool = False) -> bytes:
     return made.add(b"\x89PNG", headers=[("Content-Type", "image/png")]).bytes()
 
 
-def read(path: Path | str, format: str = "") -> list[InputRecord]:
-    return list(read_input(str(path), format))
+def read(path: Path | str) -> list[InputRecord]:
+    return list(read_input(str(path)))
 
 
-def read_until_error(path: Path | str, format: str = "") -> tuple[list[InputRecord], str]:
+def read_until_error(path: Path | str) -> tuple[list[InputRecord], str]:
     """Read until the error that must come; return the records before it, and its message."""
     found = []
-    records = read_input(str(path), format)
+    records = read_input(str(path))
     try:
         while True:
             found.append(next(records))

@@ -141,7 +141,7 @@ def test_json_lines_under_the_name_of_json_are_read_as_lines(tmp_path: Path) -> 
         ("feed.json", b"[%s] and more" % LINE_A, "no JSON in UTF-8 .Extra data"),
         ("feed.json", b'[%s, {"a": %s}]' % (LINE_A, DEEP), "no JSON in UTF-8 .maximum recursion depth"),
         ("feed.json", b'[{"text": "\xd0\xcf"}]', "no JSON in UTF-8 .not UTF-8"),
-        ("feed.json", b"url,text", "no JSON in UTF-8.* --format"),
+        ("feed.json", b"url,text", "no JSON in UTF-8.* suffix of its format"),
         ("feed.json", "[]".encode("utf-16"), "no JSON in UTF-8 .not UTF-8"),
         ("feed.csv", b"a,a\n1,2\n", "several columns named 'a'"),
         ("feed.csv", b",,a\n1,2,3\n", "several columns without a name"),

@@ -119,7 +119,7 @@ def test_a_file_appears_when_it_is_complete_and_an_empty_one_is_one(tmp_path: Pa
         raise KeyError
     assert list(tmp_path.iterdir()) == []
     if format != "parquet":  # it has no columns then
-        assert fields(read(write(tmp_path, format), format)) == []
+        assert fields(read(write(tmp_path, format))) == []
 
 
 def test_formats_are_known_by_suffix_and_standard_output_is_json_lines(monkeypatch: pytest.MonkeyPatch) -> None:

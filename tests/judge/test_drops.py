@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +39,7 @@ def crawl(store: PageStore) -> Detector:
 
 
 def about(store: PageStore, generation: int = 0) -> list[tuple[str, str | None, str | None, str | None]]:
-    listed = list_dropped(store, Counter(), generation)
+    listed = list_dropped(store, generation)
     return [(one["url"], one["original"], one["title"], one["kind"]) for one in listed]
 
 
@@ -90,6 +89,6 @@ def test_the_oldest_of_too_many_go(store: PageStore, monkeypatch: pytest.MonkeyP
     for number, url in enumerate(urls):
         answer(other if number % 2 else one, Page(url, COPY.title, text=COPY.text, site=url))
         assert sum(1 for _ in store.rows(b"d")) <= 7 + 3
-    left = [found["url"] for found in list_dropped(store, Counter())]
+    left = [found["url"] for found in list_dropped(store)]
     assert left[-3:] == urls[-6::2][-3:], "of two crawls those of the later one stay longer"
     assert set(check(store).counts) <= {"left over"}

@@ -11,9 +11,8 @@ from hypothesis import HealthCheck, example, given, settings
 from scrapy_neardup.judge.context import Policy
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.lists import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
-from scrapy_neardup.judge.recipes import method_of
 from scrapy_neardup.maintenance.merge import MergeCounts, merge
-from scrapy_neardup.maintenance.sources import OpenState, PageEntry
+from scrapy_neardup.maintenance.sources import PageEntry, sealed_pages
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Outcome, Page
 from scrapy_neardup.state.journal import crawls_in
@@ -31,7 +30,7 @@ def urls(store: PageStore) -> list[str]:
 
 
 def merged(ours: PageStore, theirs: PageStore, method: Method | None = None) -> MergeCounts:
-    return merge(OpenState(theirs), ours, method)
+    return merge(theirs, ours, method)
 
 
 # Whatever the states
@@ -337,7 +336,7 @@ def test_what_was_delivered_there_and_is_a_copy_here_is_unchanged_when_it_comes_
 def test_a_page_that_was_seen_alone_there_stays_the_copy_that_it_is_here(cascade: Method) -> None:
     ours = crawl(cascade, [page("a", story(1)), page("b", story(1))])
     theirs = crawl(cascade, [page("b", story(1)), page("c", story(1))])
-    later = [replace(one, seen=one.seen + 60) for one in OpenState(theirs).pages()]
+    later = [replace(one, seen=one.seen + 60) for one in sealed_pages(theirs)]
     theirs = fill(memory_state(cascade.recipe()), later)
     assert merged(ours, theirs, cascade) == MergeCounts(1, 0, 1, 1)
     assert originals(ours) == {"a": "a", "b": "a", "c": "a"}
@@ -363,27 +362,6 @@ def test_two_halves_of_a_crawl_have_the_groups_of_the_whole() -> None:
         merged(ours, theirs, method)
         assert originals(ours) == originals(whole), name
         assert sum(one == name for name, one in originals(ours).items()) == 5
-
-
-# The method
-
-
-@pytest.mark.parametrize(
-    "recipe",
-    [
-        {},
-        {"method": "minhash"},
-        {"method": "minhash", "parameters": 5},
-        {"method": "minhash", "parameters": {"similarity": 9}},
-        {"method": "minhash", "parameters": {"unknown": 9}},
-        {"method": "minhash", "parameters": {}, "method version": 99},
-        {"method": "os.path", "parameters": {}},
-        {"method": ["minhash"], "parameters": {}},
-        {**make_method("imatch", {}).recipe(), "parameters": {"lexicon": "0123456789abcdef"}},
-    ],
-)
-def test_of_another_recipe_there_is_no_method(recipe: dict[str, object]) -> None:
-    assert method_of(recipe) is None
 
 
 @pytest.mark.parametrize("where", ["here", "there"])

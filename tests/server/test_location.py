@@ -110,7 +110,6 @@ WITHOUT_REDIS = """
 import sys
 sys.modules["redis"] = None
 from scrapy_neardup.errors import StoreError
-from scrapy_neardup.crawl.server_crawl import ServerCrawl
 from scrapy_neardup.state.opening import open_store
 from scrapy_neardup.state.urls import SERVERS, parse_url
 assert "redis+cluster://" in SERVERS.forms() and parse_url("redis://host")[1]

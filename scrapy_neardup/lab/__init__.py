@@ -1,1 +1,0 @@
-"""The agreement of methods with a person, on documents of files."""
