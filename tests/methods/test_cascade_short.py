@@ -55,7 +55,7 @@ def test_the_same_short_text_under_quite_another_title_is_another_notice_of_a_si
         longer = [
             page(f"{text} {LIGHTHOUSE}", f"The day in the harbour, volume {volume}", site=site) for volume in (7, 8)
         ]
-        assert judged(*longer).duplicate is not (site == "a.example"), "only a known site repeats a longer text"
+        assert judged(longer[1], longer[0]).duplicate is not (site == "a.example"), "only a known site repeats it"
         source = page(f"{text}\nBy our office.", "Eel traders open a second market hall", site=site)
         assert not judged(source, first).duplicate, "nor if it is not quite equal"
 
