@@ -36,8 +36,9 @@ _QUOTE_CLASSES = frozenset((
 _ROOTS = frozenset(("html", "body"))
 _FRAME = frozenset(("nav", "footer"))
 _FRAME_ROLES = frozenset(("navigation", "contentinfo"))
-#: Elements that change the context of their lines under any class.
-_CONTEXT_TAGS = frozenset((*_FRAME, "h1", "pre", "blockquote", "aside"))
+#: Elements that change the context of their lines under any class. A ``main`` within a frame ends it: HTML forbids
+#: that, and a browser reads on in a ``nav`` whose end is missing.
+_CONTEXT_TAGS = frozenset((*_FRAME, "main", "h1", "pre", "blockquote", "aside"))
 #: How an element takes part in lines.
 _BLOCK, _INLINE, _LINK, _BREAK, _SKIPPED = range(5)
 _LAYOUT: dict[object, int] = {
@@ -51,6 +52,7 @@ LINKED = 0.8
 #: Fewer lines are no section.
 _LEAST_LINES = 3
 _DIGIT = re.compile("[0-9]")
+#: Not "visibility: hidden", which WeChat's articles have until a script shows them.
 _NOT_SHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 
 
@@ -181,7 +183,7 @@ class _BlockFinder:
         quote = _quote_markup(element)
         if quote or frame or tag in _CONTEXT_TAGS:
             return _Context(
-                context.frame or frame,
+                (context.frame or frame) and tag != "main",
                 context.headline or tag == "h1",
                 context.preformatted or tag == "pre",
                 max(context.quote, quote),

@@ -31,7 +31,7 @@ _HEADINGS, _HEADING = 20, 500
 _BINARY = (b"%PDF", b"PK\x03\x04", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x1f\x8b", b"\x7fELF", b"Rar!", b"RIFF")
 
 #: The version of our reader. It changes when the text of unchanged HTML does.
-VERSION = 8
+VERSION = 9
 #: Takes HTML and URL, returns the main text or None.
 Extractor = Callable[[str, str], "str | None"]
 

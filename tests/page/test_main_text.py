@@ -241,6 +241,7 @@ def test_an_article_with_few_links_is_main_text_without_its_named_parts(monkeypa
         f"<div id=comments>{STORY}</div>",
     ):
         assert read(f"<div>{STORY}{STORY}{part}</div>") == "other", part
+        assert read(f"{'<div>' * 100}{STORY}{STORY}{part}") == "", "it may take long"
 
 
 @pytest.mark.parametrize("error", [ValueError, RecursionError, MemoryError])
