@@ -208,7 +208,7 @@ class NearDupSpiderMiddleware:
             await _wait_for_room(self._crawler)
 
     async def process_spider_output(self, response: Any, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Announce every item, but not those of an errback: they have no response.
+        """Announce every item of a callback. Items of an errback have no response.
 
         The first item waits for a second one or the end, because several items may be a listing. An item without URL
         gets the response's URL only if no other item has it. So it waits, with the items behind it, until another one

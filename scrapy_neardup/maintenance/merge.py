@@ -236,7 +236,7 @@ class _Merger:
     def _original(self, id: int) -> int:
         """Return our original for an original of the source.
 
-        If that is a copy here, its own original counts, even one that is gone: there are no chains.
+        If that is a copy here, its own original counts, even if it is gone: there are no chains.
         """
         if id in self._copies:
             return self._copies[id].original

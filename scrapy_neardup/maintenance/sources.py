@@ -44,7 +44,7 @@ class PageEntry:
 def sealed_pages(store: PageStore) -> Iterator[PageEntry]:
     """Yield the pages of a state by id, but no unsealed ones: of crawls that run, were killed, or wait for a feed."""
     unsealed = {last_id(key) for key, _ in store.rows(UNSEALED)}
-    # On a server crawls go on meanwhile. A page's id is larger than that of its crawl. So up to the oldest crawl, and
+    # On a server crawls go on meanwhile. A page's id is larger than its crawl's id. So up to the oldest crawl, and
     # up to the newest page that is there now, no page comes or goes.
     crawls = [last_id(key) for key, _ in store.rows(GENERATIONS)]
     newest = next((last_id(key) for key, _ in store.kv.scan(RECORDS, reverse=True)), 0)

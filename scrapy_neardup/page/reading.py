@@ -68,7 +68,7 @@ _STYLE_TAGS = (
 _REMOVED = "REMOVED"
 #: Elements that are removed if they have no text. Others end lines or fill the cells of a row.
 _OFTEN_EMPTY = ("a", "aside", "article", "div", "figure", "form", "li", "p", "section", "span", "ul")
-#: Elements that may stand beside an article, and words in their classes and ids that say so.
+#: Elements that may lie beside an article, and words in their classes and ids that say so.
 _BOXES = ("div", "dl", "li", "ol", "p", "section", "table", "ul")
 _SIDE_NAMES = re.compile(
     "author|avatar|banner|bread-?crumb|button|by-?line|caption|comment|consent|cookie|footer|hidden|hide|menu|message"
@@ -246,7 +246,7 @@ def _find_links(blocks: list[Block], roles: list[LineRole], sections: Sequence[S
 
     trafilatura takes a bibliography, a playlist or a table of contents for a menu. Then two lists with one introduction
     look like copies. The element of the article is the smallest one with the longest line and links, without other
-    prose. A menu may stand in it above the headline, and an ``aside`` leads to other articles. So do links after a
+    prose. It may begin with a menu above the headline, and an ``aside`` leads to other articles. So do links after a
     label, such as "Related". Few links, or labelled ones around the element with the prose, make a list only if they
     are longer than the texts. ``unseen``: letters of the main text that are not visible.
     """
