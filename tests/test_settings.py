@@ -273,10 +273,9 @@ def test_a_policy_decides_the_action_for_each_verdict() -> None:
 
 
 def test_a_policy_may_mark_updates() -> None:
-    for action, expected in [(TAG, TAG), (PASS, PASS)]:
-        config = Config.from_settings({"NEARDUP_POLICY": {"updated": action}})
-        assert config.action(Verdict(Outcome.UPDATED, "http://a.example/")) == expected
-        assert config.action(Verdict(Outcome.UNIQUE, "http://a.example/")) == PASS
+    config = Config.from_settings({"NEARDUP_POLICY": {"updated": "tag"}})
+    verdicts = [Verdict(outcome, "http://a.example/") for outcome in (Outcome.UPDATED, Outcome.UNIQUE)]
+    assert [config.action(verdict) for verdict in verdicts] == [TAG, PASS]
 
 
 def test_a_policy_may_drop_more_kinds_than_copies() -> None:

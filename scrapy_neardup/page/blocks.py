@@ -32,8 +32,6 @@ _QUOTE_CLASSES = frozenset((
     "ipsblockquote", "bbc_standard_quote", "bbc_alternate_quote", "quoteheader", "uncited", "message-signature",
 ))
 # fmt: on
-#: Never hidden: a script shows them later.
-_ROOTS = frozenset(("html", "body"))
 _FRAME = frozenset(("nav", "footer"))
 _FRAME_ROLES = frozenset(("navigation", "contentinfo"))
 #: Elements that change the context of their lines under any class. A ``main`` within a frame ends it: HTML forbids
@@ -108,7 +106,7 @@ def find_sections(root: lxml.html.HtmlElement | None) -> tuple[list[Block], list
 def is_hidden(element: lxml.html.HtmlElement, attributes: Collection[str]) -> bool:
     """Whether an element with attributes of these names shows no text."""
     tag = element.tag
-    if tag in _ROOTS:
+    if tag in ("html", "body"):  # a script shows them later
         return False
     if tag in _HIDDEN or not isinstance(tag, str):
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 
 import lxml.html
@@ -21,7 +22,6 @@ from scrapy_neardup.text.characters import HAN, limit_marks
 _SAMPLE = 200_000
 _HAN_PAIR = re.compile(f"[{HAN}]{{2}}")
 _SEVERAL_BYTES = ("utf", "euc", "shift", "cp932", "cp949", "cp950", "iso2022", "hz", "johab")
-_WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "gb18030": "gb18030", "big5": "big5hkscs", "big5hkscs": "big5hkscs"}
 #: Common characters of prose, with the punctuation. Chinese: in both scripts. Japanese: all kana.
 _CHINESE = frozenset(
     "的一是不在人有我他這个個们們中来來上大为為和國国地到以説說时時要就出會会可也你對对生能而子那得於于著着下自之年過过發发後后作里裡"
@@ -32,7 +32,6 @@ _KOREAN = frozenset("이다는의에을가고지하은한로를도기사리자�
 _COMMON = {
     "gb18030": _CHINESE, "big5hkscs": _CHINESE, "cp932": _JAPANESE, "euc_jp": _JAPANESE, "cp949": _KOREAN,
 }  # fmt: skip
-_NONE = frozenset[str]()
 _WRONG = re.compile("[\ufffd\ue000-\uf8ff\x80-\x9f]")
 
 
@@ -48,9 +47,9 @@ def decode(body: bytes, content_type: str | None = None) -> str:
     header, meta = http_content_type_encoding(content_type), html_body_declared_encoding(body[:4096])
     names = []
     if header and (_keeps_tags(header) or header.startswith(("utf-16", "utf-32"))):
-        names.append(_resolve(header))
+        names.append(resolve_encoding(header) or "utf-8")
     if meta and _keeps_tags(meta):
-        names.append(_resolve(meta))
+        names.append(resolve_encoding(meta) or "utf-8")
     for name in dict.fromkeys(("utf-8", *names)):
         if name.startswith(_SEVERAL_BYTES):  # codecs of single bytes accept all bytes
             with suppress(UnicodeDecodeError, LookupError):
@@ -59,12 +58,6 @@ def decode(body: bytes, content_type: str | None = None) -> str:
     candidates = dict.fromkeys((*names, "cp1252", *_COMMON, "utf-8"))
     best = max(candidates, key=lambda name: _plausibility(body[:_SAMPLE], name))
     return body.decode(best, "replace")
-
-
-def _resolve(name: str) -> str:
-    """Return the codec that browsers use for a declared charset; UTF-8 for an unknown one."""
-    resolved = resolve_encoding(name) or "utf-8"
-    return _WIDER.get(resolved.replace("-", "").replace("_", ""), resolved)
 
 
 def _keeps_tags(name: str) -> bool:
@@ -80,7 +73,8 @@ def _plausibility(sample: bytes, name: str) -> float:
     text = sample.decode(name, "replace")
     foreign = {char: count for char, count in Counter(text).items() if char > "\x7f"}
     # Hardly any bytes of other charsets are characters in UTF-8.
-    common = sum(foreign[char] for char in foreign.keys() & (foreign if name == "utf-8" else _COMMON.get(name, _NONE)))
+    known: Iterable[str] = foreign if name == "utf-8" else _COMMON.get(name, ())
+    common = sum(foreign[char] for char in foreign.keys() & known)
     # Chinese has runs of characters. Western text decoded as Chinese has single ones between letters.
     runs = len(_HAN_PAIR.findall(text))
     wrong = sum(count for char, count in foreign.items() if _WRONG.match(char))
@@ -125,8 +119,7 @@ def _limit_marks(root: lxml.html.HtmlElement) -> None:
     This changes the tree, because marks may be written as characters or as several kinds of references.
     """
     for element in root.iter():
-        text, tail = element.text, element.tail
-        if text and (fewer := limit_marks(text)) != text:
-            element.text = _UNWRITABLE.sub(" ", fewer)
-        if tail and (fewer := limit_marks(tail)) != tail:
-            element.tail = _UNWRITABLE.sub(" ", fewer)
+        for name in ("text", "tail"):
+            text = getattr(element, name)
+            if text and (fewer := limit_marks(text)) != text:
+                setattr(element, name, _UNWRITABLE.sub(" ", fewer))

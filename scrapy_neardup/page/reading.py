@@ -53,11 +53,6 @@ _IS_DEEP = etree.XPath(f"boolean({'/*' * 100})")
 #: The name of the reader if the user's own extractor returned the text.
 EXTRACTOR = "extractor"
 
-#: Elements that trafilatura removes too, but only after searches of the whole tree. An article is in none of them.
-_NEVER_READ = (
-    "applet", "audio", "base", "button", "canvas", "datalist", "embed", "iframe", "input", "label", "legend", "link",
-    "map", "meta", "noscript", "object", "picture", "select", "source", "svg", "textarea", "time", "title", "video",
-)  # fmt: skip
 #: Inline elements without a meaning for lines, links, quotes and code.
 _STYLE_TAGS = (
     "abbr", "acronym", "b", "bdi", "bdo", "big", "data", "dfn", "em", "font", "i", "img", "ins", "kbd", "mark", "nobr",
@@ -66,8 +61,6 @@ _STYLE_TAGS = (
 #: A temporary name of elements to remove. lxml removes all of them in one pass, and keeps the text behind each.
 #: No page has it, because the parser writes names in small letters.
 _REMOVED = "REMOVED"
-#: Elements that are removed if they have no text. Others end lines or fill the cells of a row.
-_OFTEN_EMPTY = ("a", "aside", "article", "div", "figure", "form", "li", "p", "section", "span", "ul")
 #: Elements that may lie beside an article, and words in their classes and ids that say so.
 _BOXES = ("div", "dl", "li", "ol", "p", "section", "table", "ul")
 _SIDE_NAMES = re.compile(
@@ -76,10 +69,8 @@ _SIDE_NAMES = re.compile(
     "|sponsor|taboola|tags|teaser|widget",
     re.IGNORECASE,
 )
-#: A link in one of these is no menu.
-_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 #: Elements that are never a part of the text of an article.
-_SIDE_TAGS = ("aside", "dialog", "fieldset", "footer", "form", "menu", "nav")
+_SIDE_TAGS = ("aside", "dialog", "fieldset", "footer", "form", "label", "legend", "menu", "nav", "time")
 #: The type of a script with data that trafilatura may read.
 _JSON_LD = "application/ld+json"
 
@@ -107,8 +98,6 @@ _TEASERS_SHARE = 1 / 3
 _MOST_LINKED = 10_000
 #: So many lines of links may lead to the previous and the next page.
 _FEW_LINES = 2
-#: Elements that hold one article.
-_ARTICLES = ("article", "main")
 
 # At DEBUG, Scrapy's default, trafilatura logs several lines per page, and its errors do not name the page. After an
 # error the visible prose is judged. A level that the user has set stays.
@@ -265,7 +254,7 @@ def _find_links(blocks: list[Block], roles: list[LineRole], sections: Sequence[S
     for one in sections:
         if one.tag == "aside" and one not in around:
             linked[one.start : one.end] = [0] * (one.end - one.start)
-    article = next((one for one in around if one.tag in _ARTICLES or any(linked[one.start : one.end])), None)
+    article = next((one for one in around if one.tag in ("article", "main") or any(linked[one.start : one.end])), None)
     if article is None:
         return []
     inner, start, end = around[0], article.start, article.end
@@ -357,12 +346,6 @@ def isolate_article(
     _remove_siblings(article.element)
     menus = _mark_menus(sections[:place], article, links, prose)
     left = within(linked, article) - sum(within(linked, menu) for menu in menus)
-    etree.strip_elements(root, _REMOVED, *_NEVER_READ, with_tail=False)
-    for element in reversed(list(root.iter(*_OFTEN_EMPTY))):  # inner ones first
-        if not (element.text or "").strip() and all(
-            child.tag == _REMOVED and not (child.tail or "").strip() for child in element
-        ):
-            element.tag = _REMOVED
     etree.strip_elements(root, _REMOVED, with_tail=False)
     return article.element, left / within(prose, article)
 
@@ -418,7 +401,7 @@ def _read_article(article: lxml.html.HtmlElement, link_ratio: float) -> list[str
     for element in beside:
         element.tag = _REMOVED
     etree.strip_elements(article, _REMOVED, with_tail=False)
-    for heading in article.iterdescendants(*_HEADINGS):
+    for heading in article.iterdescendants("h1", "h2", "h3", "h4", "h5", "h6"):  # a link in one is no menu
         etree.strip_tags(heading, "a")
     lines = dropwhile(lambda line: line.headline, find_sections(article)[0])
     return [line.text for line in lines if not line.is_link or len(line.letters) >= _SENTENCE]

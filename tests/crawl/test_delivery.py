@@ -8,7 +8,6 @@ import gzip
 import lzma
 import os
 from contextlib import nullcontext
-from itertools import permutations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -201,26 +200,6 @@ def test_a_feed_is_on_the_disk_before_its_storage_has_it(
     with (tmp_path / "feed").open("wb") as file, pytest.raises(OSError) if not sealed else nullcontext():  # noqa: PT011
         store(slot, object() if error is None else file)
     assert (steps, desk.sealed) == (order, sealed)
-
-
-@pytest.mark.parametrize("order", [*permutations(range(3))])
-def test_a_page_waits_for_the_feeds_of_all_its_items_and_no_more_once_one_is_lost(order: tuple[int, ...]) -> None:
-    desk = Desk(*(slots := [Slot(), Slot()]))
-    desk.play("es")
-    desk.exporter.slots = [Slot()]
-    slots += desk.exporter.slots
-    desk.play("es")
-    desk.play("esef", judged_page(8))
-    for number in order:
-        assert desk.sealed == []
-        store(slots[number])
-    assert desk.sealed == [7]
-
-
-def test_each_feed_gets_an_item_that_one_before_it_cannot_write() -> None:
-    desk = Desk(full := Slot(), Slot(writes=Mock(side_effect=TypeError("odd"))), good := Slot(), batch=1)
-    assert (desk.delivery.export(1, SPIDER)[1], full.items, good.items) == (False, [1], [1])
-    assert (desk.exporter.full, len(desk.exporter.slots)) == ([full, good], 3)
 
 
 def test_a_batch_may_be_stored_while_its_last_item_is_written() -> None:

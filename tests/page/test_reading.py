@@ -111,15 +111,7 @@ def test_hidden_lines_of_the_main_text_are_added_and_parts_of_visible_ones_not()
 
 
 def test_a_credible_main_text_is_long_and_a_third_of_the_text() -> None:
-    for own, others, credible in [
-        (59, 0, False),
-        (60, 0, True),
-        (60, 120, True),
-        (60, 121, False),
-        (500, 1000, True),
-        (500, 1001, False),
-        (1000, 10, True),
-    ]:
+    for own, others, credible in [(59, 0, False), (60, 0, True), (60, 120, True), (60, 121, False)]:
         found = read(prose("a" * own, *["b" * others][: bool(others)]), "a" * own)
         assert found.page.main == "a" * own * credible
         assert found.page.reader == ("article" if credible else "prose")
