@@ -53,6 +53,11 @@ _IS_DEEP = etree.XPath(f"boolean({'/*' * 100})")
 #: The name of the reader if the user's own extractor returned the text.
 EXTRACTOR = "extractor"
 
+#: Elements that trafilatura removes too, but only after searches of the whole tree. An article is in none of them.
+_NEVER_READ = (
+    "applet", "audio", "base", "button", "canvas", "datalist", "embed", "iframe", "input", "label", "legend", "link",
+    "map", "meta", "noscript", "object", "picture", "select", "source", "svg", "textarea", "time", "title", "video",
+)  # fmt: skip
 #: Inline elements without a meaning for lines, links, quotes and code.
 _STYLE_TAGS = (
     "abbr", "acronym", "b", "bdi", "bdo", "big", "data", "dfn", "em", "font", "i", "img", "ins", "kbd", "mark", "nobr",
@@ -61,6 +66,8 @@ _STYLE_TAGS = (
 #: A temporary name of elements to remove. lxml removes all of them in one pass, and keeps the text behind each.
 #: No page has it, because the parser writes names in small letters.
 _REMOVED = "REMOVED"
+#: Elements that are removed if they have no text. Others end lines or fill the cells of a row.
+_OFTEN_EMPTY = ("a", "aside", "article", "div", "figure", "form", "li", "p", "section", "span", "ul")
 #: Elements that may lie beside an article, and words in their classes and ids that say so.
 _BOXES = ("div", "dl", "li", "ol", "p", "section", "table", "ul")
 _SIDE_NAMES = re.compile(
@@ -70,7 +77,7 @@ _SIDE_NAMES = re.compile(
     re.IGNORECASE,
 )
 #: Elements that are never a part of the text of an article.
-_SIDE_TAGS = ("aside", "dialog", "fieldset", "footer", "form", "label", "legend", "menu", "nav", "time")
+_SIDE_TAGS = ("aside", "dialog", "fieldset", "footer", "form", "menu", "nav")
 #: The type of a script with data that trafilatura may read.
 _JSON_LD = "application/ld+json"
 
@@ -346,6 +353,12 @@ def isolate_article(
     _remove_siblings(article.element)
     menus = _mark_menus(sections[:place], article, links, prose)
     left = within(linked, article) - sum(within(linked, menu) for menu in menus)
+    etree.strip_elements(root, _REMOVED, *_NEVER_READ, with_tail=False)
+    for element in reversed(list(root.iter(*_OFTEN_EMPTY))):  # inner ones first
+        if not (element.text or "").strip() and all(
+            child.tag == _REMOVED and not (child.tail or "").strip() for child in element
+        ):
+            element.tag = _REMOVED
     etree.strip_elements(root, _REMOVED, with_tail=False)
     return article.element, left / within(prose, article)
 
