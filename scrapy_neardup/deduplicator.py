@@ -179,14 +179,14 @@ class Deduplicator:
             raise UsageError("This Deduplicator is closed. Make another one, or end the 'with' after the last check.")
 
 
-#: Those of this process that may be open.
+#: Objects of this process that may be open.
 _OPEN: WeakSet[Deduplicator] = WeakSet()
 
 
 @atexit.register
 def _close_all() -> None:
     """Close what a script left open. Later the thread that asks a server stands still, and a close waits for ever."""
-    with ExitStack() as closing:  # one that cannot be closed leaves no other open
+    with ExitStack() as closing:  # if one cannot be closed, the others are
         for one in _OPEN:
             closing.callback(one.close)
 

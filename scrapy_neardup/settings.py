@@ -11,7 +11,6 @@ from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
 
-from scrapy_neardup.ages import parse_duration
 from scrapy_neardup.errors import SettingsError
 from scrapy_neardup.judge.context import FIRST, POLICIES, KeepPolicy, Policy
 from scrapy_neardup.methods import Method, make_method
@@ -132,6 +131,35 @@ def _workers(name: str, value: Any) -> int | str:
         raise _refusal(name, value, "'auto', or a number of worker processes from 0 (none) to 64") from None
 
 
+_AGE = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)\s*(s|min|h|d|w)")
+_UNITS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_LONGEST = 100 * 366 * 86_400
+
+
+def parse_age(text: str) -> float | None:
+    """Return an age in seconds, at most a hundred years; None for any other text.
+
+    An age needs a unit: a bare 90 may mean days or seconds, and a wrong limit forgets pages for good.
+
+    >>> [parse_age(text) for text in ("90d", "1.5 h", "30min", "4W", "600s", "30", "0d", "3 months")]
+    [7776000.0, 5400.0, 1800.0, 2419200.0, 600.0, None, 0.0, None]
+    """
+    match = _AGE.fullmatch(text.strip().lower())
+    parsed = float(match[1]) * _UNITS[match[2]] if match else -1.0
+    return parsed if 0 <= parsed <= _LONGEST else None
+
+
+def _duration(name: str, value: Any) -> float | None:
+    """Read an age; None for ever."""
+    if value is None or value == "":
+        return None
+    parsed = parse_age(str(value))
+    if parsed is None or parsed < 1:
+        such = "an age with its unit ('600s', '30min', '12h', '90d', '4w'), from 1 second to 100 years"
+        raise _refusal(name, value, f"{such}. Leave it out to keep pages for ever")
+    return parsed
+
+
 def _max_pages(name: str, value: Any) -> int | None:
     return None if value is None or value == "" else int(_number(1, 2**53, int)(name, value))
 
@@ -146,12 +174,12 @@ def _fields(name: str, value: Any) -> dict[str, str]:
 
 
 def _policy(name: str, value: Any) -> dict[Kind | Outcome, str]:
-    actions, kinds = _mapping(name, value), {kind.value: kind for kind in DEFAULT_POLICY}
+    actions, kinds = _mapping(name, value), {kind.value: kind for kind in (*DEFAULT_POLICY, Outcome.UPDATED)}
     for kind, action in actions.items():
-        if kind not in kinds or action not in ACTIONS:
+        if kind not in kinds or action not in ACTIONS or (kinds[kind] is Outcome.UPDATED and action == DROP):
             raise SettingsError(
                 f"{name} has {kind!r}: {action!r}. It must map kinds ({', '.join(kinds)}) to one of "
-                f"{', '.join(ACTIONS)}."
+                f"{', '.join(ACTIONS)}; 'updated' only to tag or pass."
             )
     return {**DEFAULT_POLICY, **{kinds[kind]: action for kind, action in actions.items()}}
 
@@ -194,8 +222,8 @@ class Config:
     #: Whether pages are judged at all. ``NEARDUP_ENABLED = False`` switches everything off.
     enabled: bool = _setting(_boolean, True)
     #: What happens to each kind of copy, and to a ``minor_update``: ``drop``; ``tag`` (the item passes with its
-    #: verdict); ``pass`` (the item passes as it is). Kinds that you leave out keep their default. Example:
-    #: ``{"retitled": "tag", "excerpt": "drop"}``.
+    #: verdict); ``pass`` (the item passes untouched). Kinds that you leave out keep their default. ``"updated": "tag"``
+    #: tags updates, which otherwise pass untouched. Example: ``{"retitled": "tag", "excerpt": "drop"}``.
     policy: Mapping[Kind | Outcome, str] = _setting(_policy, DEFAULT_POLICY)
     #: The URL of the state. By default a LevelDB folder (SQLite where plyvel is not installed) in the project's
     #: ``.scrapy/neardup``, or in that of the working directory outside of projects. Forms: ``leveldb:///path``,
@@ -247,7 +275,7 @@ class Config:
     keep_policy: KeepPolicy = _setting(_keep_policy, FIRST)
     #: How long the state knows a page after the page or a copy was last seen: an age such as ``"90d"`` or ``"12h"``. By
     #: default for ever.
-    ttl: float | None = _setting(parse_duration, None)
+    ttl: float | None = _setting(_duration, None)
     #: How many pages the state knows at most, copies included. The page that was last seen longest ago goes first. By
     #: default there is no limit.
     max_pages: int | None = _setting(_max_pages, None)
@@ -283,6 +311,8 @@ class Config:
     def action(self, verdict: Verdict) -> str:
         """What happens to the item: one of ``ACTIONS``."""
         if not self.drop or verdict.outcome is Outcome.BETTER:  # the tag says what it supersedes
+            return TAG
+        if verdict.outcome is Outcome.UPDATED and self.policy.get(Outcome.UPDATED) == TAG:
             return TAG
         ruled = Outcome.MINOR_UPDATE if verdict.outcome is Outcome.MINOR_UPDATE else verdict.kind
         return self.policy[ruled] if ruled is not None else DROP if verdict.is_copy else PASS

@@ -90,6 +90,7 @@ REFUSED: dict[str, list[tuple[Any, str]]] = {
         ({"similar": "tag"}, "'similar': 'tag'"),
         ({"retitled": "keep"}, "'retitled': 'keep'"),
         ({"drop": ["near", "excerpt"]}, "to one of drop, tag, pass"),
+        ({"updated": "drop"}, "'updated' only to tag or pass"),
     ],
     "NEARDUP_STORE": [
         (5, "to a string"),
@@ -269,6 +270,12 @@ def test_a_policy_decides_the_action_for_each_verdict() -> None:
             verdict = Verdict(outcome, "http://a.example/", kind=kind)
             assert [config.action(verdict) for config in configs] == actions, (outcome, kind)
             assert [config.action(verdict) for config in keeps] == [TAG] * 4, (outcome, kind)
+
+
+def test_a_policy_may_mark_updates() -> None:
+    config = Config.from_settings({"NEARDUP_POLICY": {"updated": "tag"}})
+    verdicts = [Verdict(outcome, "http://a.example/") for outcome in (Outcome.UPDATED, Outcome.UNIQUE)]
+    assert [config.action(verdict) for verdict in verdicts] == [TAG, PASS]
 
 
 def test_a_policy_may_drop_more_kinds_than_copies() -> None:

@@ -1,7 +1,7 @@
 """The reference pages, as Markdown made from the code: nothing in them is written twice.
 
 Descriptions are ``#:`` comments above fields and constants, docstrings, and help texts of the parsers. Chinese ones are
-in ``docs/zh/reference.json``, by the English text; what is missing there stays English, and a test names it.
+in ``docs/zh/reference.json``, by the English text. A missing one stays English, and a test names it.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def stat_names() -> dict[str, str]:
 
 
 def unknown_name(text: str) -> str:
-    """What a text names that the package does not have; empty if it names nothing, or something that exists."""
+    """Return a name in a text that the package does not have; empty if all names exist."""
     for name in re.findall(r"\bNEARDUP_[A-Z_]+\b", text):
         if name not in SETTINGS and name not in ENVIRONMENT and not _is_prefix(name, text):
             return f"setting {name}"
@@ -224,7 +224,7 @@ def api_section(words: Catalogue) -> str:
     return "\n\n".join(parts)
 
 
-#: What stands behind ``<!-- generated: NAME -->`` in a page.
+#: Makers of the text behind ``<!-- generated: NAME -->`` in a page.
 SECTIONS: dict[str, Callable[[Catalogue], str]] = {
     "settings": settings_section,
     "stats": stats_section,

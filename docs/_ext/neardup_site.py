@@ -100,7 +100,7 @@ class ChineseLines(SphinxPostTransform):
     default_priority = 4
 
     def run(self, **_: Any) -> None:
-        """Remove line ends between two wide characters; each is a text of its own."""
+        """Remove line ends between two wide characters; each line end is a node."""
         for one in list(self.document.findall(nodes.Text)):
             if one == "\n" and not isinstance(one.parent, nodes.literal_block):
                 place = one.parent.index(one)

@@ -55,7 +55,7 @@ def status(page: str) -> str:
 
 
 def stamp(page: str) -> None:
-    """Record the hash of the English page as it is now."""
+    """Record the present hash of the English page."""
     path = DOCS / "zh" / page
     text = _FRONT_MATTER.sub("", path.read_text(encoding="utf-8"))
     path.write_text(f"---\nsource_hash: {digest(page)}\n---\n{text}", encoding="utf-8")

@@ -35,7 +35,7 @@ _BLOCK = 512
 class CountTable:
     """Counts by hash. It lists every hash that was looked up.
 
-    Expected hashes stand in an array, which takes little memory; others in a dictionary.
+    Expected hashes are in an array, which takes little memory; others in a dictionary.
     """
 
     def __init__(self, expected: Hashes = _NO_HASHES) -> None:
@@ -136,7 +136,7 @@ class _ExactCountsOfSite(CountsOfSite):
             counted[forms] = counted.get(forms, 0) + 1
 
     def template_share(self) -> float:
-        """See ``CountsOfSite``. The last pages are those of the last full block and of the one begun after it."""
+        """See ``CountsOfSite``. The last pages lie in the last full block and in the one begun after it."""
         counted = self._counts.forms
         pages = counted.setdefault(number_of_form_pages(self.site, self.hashes), 0)
         if pages < LEAST_PAGES:

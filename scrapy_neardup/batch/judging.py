@@ -1,7 +1,7 @@
 """Judge the pages of a part, as a small crawl judges its pages.
 
 A part holds consecutive pages of an archive: see the package. Its state begins with answers of earlier parts. A page is
-*doubtful* if it may be more than a new original, as one that shares a key with an earlier page. The detector judges
+*doubtful* if it may be more than a new original, for example by a key of an earlier page. The detector judges
 doubtful pages. All others are new originals: they are only counted, and stay in the arrays of ``PartPages``.
 """
 

@@ -80,7 +80,7 @@ def sorted_set(values: npt.NDArray[T]) -> npt.NDArray[T]:
 
 
 def make_rows(topic: Topic, parts: int | Numbers, hashes: Hashes, values: Any = 0, originals: Any = 0) -> pa.Table:
-    """Return ROWS of one topic; numbers stand for columns of the same number."""
+    """Return ROWS of one topic; a number is a column that holds only it."""
     return make_table((np.broadcast_to(one, len(hashes)) for one in (topic, parts, hashes, values, originals)), ROWS)
 
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 #: imported all, and reads nothing.
 _CONTEXT = get_context("forkserver" if sys.platform == "linux" else "spawn")
 if sys.platform == "linux":
-    _CONTEXT.set_forkserver_preload([__name__, "scrapy.cmdline"])  # readers import the program of the command, too
+    _CONTEXT.set_forkserver_preload([__name__, "scrapy.cmdline"])  # readers also import the program of the command
 #: Bytes that a process takes, and bytes for each page of a part that it judges.
 _PROCESS, _PAGE = 200_000_000, 9_000
 #: Pages of a part, at least.
@@ -143,7 +143,7 @@ class LocalRunner:
 
 
 def _begin_reader() -> None:
-    """Let this reader run where the process that judges, which is alone, leaves a core free; and end with it.
+    """Let this reader run where the one process that judges leaves a core free; and end with it.
 
     A killed run cannot end its readers, and these would wait for work for ever.
     """

@@ -9,9 +9,10 @@ import argparse
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from scrapy_neardup.settings import DEFAULT_FIELDS, Config
+from scrapy_neardup.settings import DEFAULT_FIELDS, Config, parse_age
 from scrapy_neardup.state.urls import STORES
 
 #: The option that names the state.
@@ -70,6 +71,28 @@ def number(minimum: int) -> Callable[[str], int]:
         return int(text)
 
     return parse
+
+
+def past_time(text: str, now: datetime | None = None) -> float:
+    """Return a time or an age in seconds since 1970: a type for an option.
+
+    >>> [past_time(text, datetime(1970, 1, 9, tzinfo=timezone.utc)) for text in ("1w", "1970-01-02", "30 min")]
+    [86400.0, 86400.0, 689400.0]
+    """
+    now, text = now or datetime.now(timezone.utc), text.strip()
+    if not text.isdecimal() and (ago := parse_age(text)) is not None:
+        return (now - timedelta(seconds=ago)).timestamp()
+    try:
+        parsed = None if text.isdecimal() else datetime.fromisoformat(re.sub("[zZ]$", "+00:00", text))
+    except ValueError:
+        parsed = None
+    parsed = parsed.replace(tzinfo=timezone.utc) if parsed and not parsed.tzinfo else parsed
+    if parsed is None or parsed > now:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time in the past. Give a date (2025-03-01), a time (2025-03-01T08:00+08:00), or an age "
+            "with its unit (600s, 30min, 12h, 90d, 4w)"
+        )
+    return parsed.timestamp()
 
 
 def add_fields(parser: argparse._ActionsContainer) -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from scrapy_neardup.ages import parse_time
 from scrapy_neardup.atomic import replace_file
-from scrapy_neardup.cli.command import JSON, JSON_LINES, STATE, command, flag, number, option
+from scrapy_neardup.cli.command import JSON, JSON_LINES, STATE, command, flag, number, option, past_time
 from scrapy_neardup.cli.opening import describe_missing, snapshot_state
 from scrapy_neardup.cli.output import as_json, format_data, present, progress, to_line, warn, write
 from scrapy_neardup.files.entry import import_library
@@ -122,7 +120,9 @@ def stats_command(arguments: argparse.Namespace, config: Config) -> int:
 
 @command(
     flag("--last", "only the last crawl"),
-    option("--since TIME", "since a date or time in UTC, or an age such as 30min, 12h, 7d"),
+    option(
+        "--since TIME", "since a date or time in UTC, or an age such as 30min, 12h, 7d", type=past_time, default=0.0
+    ),
     option("--site SITE", 'this host and its subdomains; one account: "mp.weixin.qq.com BIZ"'),
     *STATE,
     JSON_LINES,
@@ -140,16 +140,15 @@ examples:
 )
 def dropped_command(arguments: argparse.Namespace, config: Config) -> int:
     """List the pages."""
-    since = parse_time("--since", arguments.since, datetime.now(timezone.utc)) if arguments.since is not None else 0.0
     listed = 0
     with snapshot_state(arguments.store, config) as store:
         last = max(CRAWLS.read(store), key=lambda crawl: crawl.generation, default=None) if arguments.last else None
         if arguments.last and last is None:
-            warn("The state remembers no crawl, so --last finds nothing.")
+            warn("The state remembers no crawl, so --last finds nothing. Use --since, such as --since 1h.")
             return 0
         if last is not None:
             warn(f"The last crawl, {to_line(last.who)}, began {utc_time(last.begun)}.")
-        for one in list_dropped(store, last.generation if last else 0, since, arguments.site):
+        for one in list_dropped(store, last.generation if last else 0, arguments.since, arguments.site):
             listed += 1
             write(as_json(one, indent=None) + "\n" if arguments.json else _format_drop(one))
     if not listed:

@@ -125,7 +125,8 @@ def _report(documents: list[Page], labels: list[Label], specs: list[_Spec], argu
             rows.append([text, agreement, dropped, kept, f"{score.ms_per_page:.2f}", f"{score.bytes_per_page:.0f}"])
             if len(specs) == 1:
                 notes += _wrong_lines(score.wrong)
-            found = {**asdict(score), "wrong": [{"a": one.a, "b": one.b, "drop": one.drop} for one in score.wrong]}
+            wrong = [{"a": one.a, "b": one.b, "drop": "yes" if one.is_copy else "no"} for one in score.wrong]
+            found = {**asdict(score), "wrong": wrong}
         except NearDupError as error:
             if len(specs) == 1:
                 raise

@@ -8,13 +8,11 @@ import struct
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
-from datetime import datetime, timezone
 from heapq import nsmallest
 from itertools import count
 from pathlib import Path
 
-from scrapy_neardup.ages import parse_time
-from scrapy_neardup.cli.command import JSON, STATE, STORE, command, flag, option
+from scrapy_neardup.cli.command import JSON, STATE, STORE, command, flag, option, past_time
 from scrapy_neardup.cli.opening import (
     describe_use,
     find_pages,
@@ -44,7 +42,6 @@ from scrapy_neardup.kv.files import FileEngine
 from scrapy_neardup.maintenance.copying import Way, export, migrate, repair
 from scrapy_neardup.maintenance.merge import merge
 from scrapy_neardup.maintenance.scan import of_host, select_pages, select_unseen
-from scrapy_neardup.maintenance.sources import OpenState
 from scrapy_neardup.maintenance.verify import Findings, check
 from scrapy_neardup.settings import Config
 from scrapy_neardup.state.opening import close_store, open_store
@@ -106,7 +103,7 @@ def merge_command(arguments: argparse.Namespace, config: Config) -> int:
         _check_secrets(sources)
         store = stack.enter_context(open_or_make_state(url, recipe, sources[0].secret))
         _check_secrets([store, *sources])
-        merged = [(source.location, merge(OpenState(source), store, method, progress)) for source in sources]
+        merged = [(source.location, merge(source, store, method, progress)) for source in sources]
         location, pages = store.location, store.pages
     data = {"store": location, "pages": pages, "merged": [{"from": name, **asdict(one)} for name, one in merged]}
     lines = [f"{name}: {format_counts(asdict(one)) or 'nothing'}" for name, one in merged]
@@ -252,7 +249,9 @@ _SHOWN = 20
     option("urls URL", "a page, by its URL as crawled", nargs="*"),
     option("--host HOST", 'all pages of this host and its subdomains; one account is "mp.weixin.qq.com BIZ"'),
     option(
-        "--before TIME", "pages last seen before a date or time in UTC, or longer ago than an age such as 90d; 0d: all"
+        "--before TIME",
+        "pages last seen before a date or time in UTC, or longer ago than an age such as 90d; 0d: all",
+        type=past_time,
     ),
     flag("--dry-run", "show what would go, and change nothing"),
     *STATE,
@@ -276,12 +275,10 @@ def forget_command(arguments: argparse.Namespace, config: Config) -> int:
         raise SettingsError("Name what to forget in exactly one way: URLs, --host HOST, or --before TIME.")
     if host is not None and not re.fullmatch(r"\s*[^\s/:?#@\[\]]+(?: \S+)?\s*", host):
         raise SettingsError(f"--host is {host!r}. Give the host name only, such as a.example.")
-    now = datetime.now(timezone.utc)
-    before = parse_time("--before", arguments.before, now) if arguments.before is not None else None
     with open_state(arguments.store, config) as store:
         records, missing = find_pages(store, dict.fromkeys(arguments.urls))
-        if before is not None:
-            ids, counts = select_unseen(store, before, progress)
+        if arguments.before is not None:
+            ids, counts = select_unseen(store, arguments.before, progress)
         else:
             named = {record.id for record in records}
             is_wanted = (lambda record: record.id in named) if host is None else of_host(host)

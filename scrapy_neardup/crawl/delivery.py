@@ -131,7 +131,7 @@ class Delivery:
             manager.connect(self._item_lost, signal)
 
     def close(self) -> None:
-        """From now on leave the state alone."""
+        """From now on touch the state no more."""
         self._is_closed = True
 
     def unstored(self) -> list[str]:

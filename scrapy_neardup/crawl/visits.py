@@ -154,28 +154,6 @@ class Ticket:
 _current: ContextVar[Ticket | None] = ContextVar("neardup_ticket", default=None)
 
 
-class Tickets:
-    """The items between the spider and the pipelines, each with its visit."""
-
-    def __init__(self) -> None:
-        # Keeping the item keeps its id from being reused. A spider may yield the same object twice.
-        self._visits: dict[int, deque[tuple[Any, Visit]]] = {}
-
-    def announce(self, item: Any, visit: Visit) -> None:
-        self._visits.setdefault(id(item), deque()).append((item, visit))
-
-    def issue(self, item: Any) -> None:
-        """Make the ticket of an item that enters the pipelines. Without announcement it gets a new visit."""
-        visits = self._visits.get(id(item))
-        if visits is None:
-            _current.set(Ticket())
-            return
-        _, visit = visits.popleft()
-        if not visits:
-            del self._visits[id(item)]
-        _current.set(Ticket(visit))
-
-
 def use_ticket() -> Ticket:
     """The ticket of the item in our pipeline; a new one where no pipeline before ours made it."""
     ticket = _current.get()
@@ -203,11 +181,13 @@ def fields_of(item: Any) -> Item:
 
 
 class NearDupSpiderMiddleware:
-    """Stands next to the engine, so it sees items as all other middlewares left them."""
+    """Stands next to the engine, so it sees items as all other middlewares left them, and knows the visit of each."""
 
     def __init__(self, crawler: Crawler | None = None, fields: Mapping[str, str] = DEFAULT_FIELDS) -> None:
         """``fields``: NEARDUP_FIELDS."""
-        self.tickets = Tickets()
+        #: The visits of items between spider and pipelines by the item's id, which is not reused while the item is
+        #: here. A spider may yield the same object twice.
+        self._visits: dict[int, deque[tuple[Any, Visit]]] = {}
         #: The most items of a response so far. If it is one, CloseSpider after an article loses no comment of it.
         self._most_items = 0
         self._crawler = crawler
@@ -228,7 +208,7 @@ class NearDupSpiderMiddleware:
             await _wait_for_room(self._crawler)
 
     async def process_spider_output(self, response: Any, result: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        """Announce every item, but not those of an errback: they have no response.
+        """Announce every item of a callback. Items of an errback have no response.
 
         The first item waits for a second one or the end, because several items may be a listing. An item without URL
         gets the response's URL only if no other item has it. So it waits, with the items behind it, until another one
@@ -246,7 +226,7 @@ class NearDupSpiderMiddleware:
                 if one is None or isinstance(one, Request):
                     yield one
                     continue
-                self.tickets.announce(one, visit)
+                self.announce(one, visit)
                 visit.announced += 1
                 held.append(one)
                 needs_url = self._needs_url(one, visit)
@@ -268,6 +248,19 @@ class NearDupSpiderMiddleware:
                 raise failure
         finally:
             del failure  # the error leads to this frame: the response would stay until the next garbage collection
+
+    def announce(self, item: Any, visit: Visit) -> None:
+        self._visits.setdefault(id(item), deque()).append((item, visit))
+
+    def issue(self, item: Any) -> None:
+        """Make the ticket of an item that enters the pipelines. Without announcement it gets a new visit."""
+        if (visits := self._visits.get(id(item))) is None:
+            _current.set(Ticket())
+            return
+        _, visit = visits.popleft()
+        if not visits:
+            del self._visits[id(item)]
+        _current.set(Ticket(visit))
 
     def _needs_url(self, item: Any, visit: Visit) -> bool:
         """Note the URL of an item in its visit; return whether it has none, so it may take that of the response."""
@@ -295,8 +288,7 @@ class ResponsePipeline:
 
         A project can switch the middleware off. Then each item gets its own visit.
         """
-        middleware = self._crawler.get_spider_middleware(NearDupSpiderMiddleware)
-        (Tickets() if middleware is None else middleware.tickets).issue(item)
+        (self._crawler.get_spider_middleware(NearDupSpiderMiddleware) or NearDupSpiderMiddleware()).issue(item)
         return item
 
 

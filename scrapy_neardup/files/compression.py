@@ -39,7 +39,7 @@ def open_zst(raw: BinaryIO, mode: str = "rb") -> Any:
         raise NearDupError(NO_ZSTD)
     if mode == "wb":
         file = zstd.ZstdFile(raw, "wb", options={zstd.CompressionParameter.checksum_flag: 1})
-        file.flush(file.FLUSH_BLOCK)  # an empty file is a frame, too
+        file.flush(file.FLUSH_BLOCK)  # an empty file is also a frame
         return file
     # Allows files compressed with --long=31, which need 2 GB of memory.
     return zstd.ZstdFile(raw, "rb", options={zstd.DecompressionParameter.window_log_max: 31})

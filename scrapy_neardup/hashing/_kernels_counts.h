@@ -31,14 +31,16 @@ static Bucket *bucket_of(const Counted *table, uint32_t sentence)
     return &table->buckets[sentence & table->mask];
 }
 
+/* A bucket lies in two lines of a cache. */
+#define BOTH_SOON(bucket) (SOON((bucket)->sentences), SOON((bucket)->repeats))
+
 /* The way of a sentence; -1 if it has none. */
 static int way_of(const Bucket *bucket, uint32_t sentence)
 {
-    int way;
-    for (way = 0; way < WAYS && bucket->sites[way]; way++)
-        if (bucket->sentences[way] == sentence)
-            return way;
-    return -1;
+    int way, found = -1;
+    for (way = 0; way < WAYS; way++) /* always to the end: the processor cannot foresee another one */
+        found = bucket->sentences[way] == sentence && bucket->sites[way] ? way : found;
+    return found;
 }
 
 /* The number of sites of a sentence, with its repeats that of pages. */
@@ -77,8 +79,8 @@ KERNEL(are_common)
         !(found = PyByteArray_FromStringAndSize(NULL, count /= 4)))
         return NULL;
     for (i = 0; i < count; i++) {
-        SOON(bucket_of(&here, on_site(&site, asked[i])));
-        SOON(bucket_of(&everywhere, asked[i]));
+        BOTH_SOON(bucket_of(&here, on_site(&site, asked[i])));
+        BOTH_SOON(bucket_of(&everywhere, asked[i]));
     }
     for (i = 0; i < count; i++)
         PyByteArray_AsString(found)[i] = stood_on(&here, on_site(&site, asked[i]), 1) >= pages ||
@@ -90,11 +92,11 @@ KERNEL(are_common)
  * If there is none, takes 1 off all counts and returns 0. */
 static int is_admitted(Bucket *bucket, uint32_t sentence, uint32_t bit)
 {
-    const Bucket old = *bucket;
     int count = 0, first = 0, to;
-    while (count < WAYS && old.sites[count])
-        count++;
+    for (to = 0; to < WAYS; to++)
+        count += bucket->sites[to] != 0;
     if (count == WAYS) {
+        const Bucket old = *bucket;
         while (first < WAYS && old.repeats[first])
             first++;
         if (first == WAYS) {
@@ -123,8 +125,7 @@ static void count_in(const Counted *table, uint32_t *noted, Py_ssize_t count, ui
     Py_ssize_t i, shared = 0;
     for (i = 0; i < count; i++) {
         uint32_t at = noted[i] & table->mask;
-        SOON(table->buckets[at].sentences);
-        SOON(table->buckets[at].repeats);
+        BOTH_SOON(&table->buckets[at]);
         shared |= full[at >> 3] >> (at & 7) & 1;
         full[at >> 3] |= (uint8_t)(1 << (at & 7));
     }

@@ -363,7 +363,7 @@ static int read_title(Title *title, Table *table, PyObject *list, Py_ssize_t lon
         Py_ssize_t unspaced = 0, spaced = 0;
         if (!points_of(item, word))
             return 0;
-        for (i = 0; i < word->count && KNOWS(table, word->at[i]); i++) {
+        for (i = 0; i < word->count && BLOCK_OF(table, word->at[i]); i++) {
             unspaced += (KIND_OF(table, word->at[i]) & UNSPACED) != 0;
             spaced += IS_SPACED(KIND_OF(table, word->at[i]));
         }
@@ -390,11 +390,10 @@ static int read_title(Title *title, Table *table, PyObject *list, Py_ssize_t lon
 static uint64_t look_for(const Title *title, const Py_UCS4 *at, Py_ssize_t count, const uint8_t *kinds)
 {
     uint64_t left, found = 0, words = kinds ? title->spaced : title->unspaced;
-    Py_ssize_t i, k;
-    for (i = 0; words && i < count; i++) {
-        if (kinds && i && IS_SPACED(kinds[i - 1]))
+    Py_ssize_t i, k, last = words ? count - !kinds : 0; /* an unspaced word has two characters */
+    for (i = 0; i < last; i++) {
+        if (!(left = title->starts[START(at[i], kinds ? 0 : at[i + 1])] & words) || (kinds && i && IS_SPACED(kinds[i - 1])))
             continue;
-        left = title->starts[START(at[i], !kinds && i + 1 < count ? at[i + 1] : 0)] & words;
         for (k = 0; left; k++, left >>= 1) {
             Py_ssize_t length = title->at[k].count, end = i + length;
             if (left & 1 && end <= count && !(kinds && end < count && IS_SPACED(kinds[end])) &&

@@ -13,9 +13,14 @@ typedef uint64_t Words;
 
 #define BLOCK 128
 
+typedef struct {
+    uint64_t hash;
+    const uint8_t *at, *end; /* what is left of its UTF-8 */
+} Text;
+
 /* A text, read block by block. */
 typedef struct {
-    const uint8_t *at, *end; /* what is left of it */
+    Text *text;
     uint64_t counted;        /* bytes of all blocks up to this one; texts are shorter than 2**64 bytes */
     uint64_t last;           /* all bits in the last block */
     uint8_t block[BLOCK];
@@ -158,17 +163,12 @@ static int as_key(PyObject *secret, void *to)
     return 1;
 }
 
-typedef struct {
-    uint64_t hash;
-    const uint8_t *at, *end; /* its UTF-8 */
-} Text;
-
 static void fill(Stream *stream)
 {
-    size_t left = (size_t)(stream->end - stream->at), size = left < BLOCK ? left : BLOCK;
-    memcpy(stream->block, stream->at, size);
+    size_t left = (size_t)(stream->text->end - stream->text->at), size = left < BLOCK ? left : BLOCK;
+    memcpy(stream->block, stream->text->at, size);
     memset(stream->block + size, 0, BLOCK - size);
-    stream->at += size;
+    stream->text->at += size;
     stream->counted += size;
     stream->last = left > BLOCK ? 0 : UINT64_MAX;
 }
@@ -178,29 +178,29 @@ static void hash_each(const Key *key, Text *texts, Py_ssize_t count)
 {
     Words h[8] = {0};
     Stream streams[LANES] = {{0}};
-    Text *held[LANES] = {NULL}, *next = texts;
+    Text *next = texts;
     int i, k, running;
     do {
         for (k = running = 0; k < LANES; k++) {
-            for (; !held[k] && next < texts + count; next++) {
+            for (; !streams[k].text && next < texts + count; next++) {
                 next->hash = key->empty;
                 if (next->at == next->end)
                     continue;
-                held[k] = next;
-                streams[k] = (Stream){.at = next->at, .end = next->end, .counted = key->counted};
+                streams[k].text = next;
+                streams[k].counted = key->counted;
                 for (i = 0; i < 8; i++)
                     LANE(h[i], k) = key->behind[i];
             }
-            if (held[k])
+            if (streams[k].text)
                 fill(&streams[k]);
-            running += held[k] != NULL;
+            running += streams[k].text != NULL;
         }
         if (running)
             compress(h, streams);
         for (k = 0; k < LANES; k++)
-            if (held[k] && streams[k].last) {
-                held[k]->hash = hash_in(h, k);
-                held[k] = NULL;
+            if (streams[k].text && streams[k].last) {
+                streams[k].text->hash = hash_in(h, k);
+                streams[k].text = NULL;
             }
     } while (running);
 }

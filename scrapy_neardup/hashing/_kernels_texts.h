@@ -47,8 +47,8 @@ KERNEL(characters)
     return capsule;
 }
 
-/* Asks for a block; 0 with an error. */
-static int ask_for(Table *table, Py_UCS4 number)
+/* Asks for a block; NULL with an error. */
+static const uint32_t *ask_for(Table *table, Py_UCS4 number)
 {
     PyObject *block = PyObject_CallFunction(table->ask, "I", (unsigned int)number);
     if (block && is_so(PyBytes_Check(block), PyExc_TypeError, "a block of characters must be bytes") &&
@@ -59,11 +59,11 @@ static int ask_for(Table *table, Py_UCS4 number)
         table->held[number] = Py_NewRef(block);
     }
     Py_XDECREF(block);
-    return table->held[number] != NULL;
+    return table->blocks[number];
 }
 
-/* Whether the block of a character is there; 0 with an error. */
-#define KNOWS(table, c) ((table)->blocks[(c) >> 8] || ask_for(table, (c) >> 8))
+/* The block of a character; NULL with an error. */
+#define BLOCK_OF(table, c) ((table)->blocks[(c) >> 8] ? (table)->blocks[(c) >> 8] : ask_for(table, (c) >> 8))
 
 /* Brings a text into its normal spelling, without invisible characters, unless it ``is_normal``. Writes the kind of each
  * character; 0 if not all of it is plain, or with an error. */
@@ -73,19 +73,19 @@ static int fold(Table *table, Points *points, int is_normal, uint8_t *kinds)
     const Py_UCS4 *at = to, *end = at + points->count;
     for (; at < end; at++) {
         Py_UCS4 c = *at;
-        uint32_t entry;
-        if (!KNOWS(table, c))
+        const uint32_t *block = BLOCK_OF(table, c);
+        uint32_t entry = block ? block[c & 0xFF] : 0;
+        if (!block)
             return 0;
-        entry = ENTRY(table, c);
         if (!is_normal && (entry & (PLAIN | FOLDED)) != PLAIN) { /* few characters */
             if (entry & IGNORED)
                 continue;
             if (!(entry & PLAIN))
                 return 0;
             c ^= entry & FOLDED;
-            if (!KNOWS(table, c))
+            if (!(block = BLOCK_OF(table, c)))
                 return 0;
-            entry = ENTRY(table, c);
+            entry = block[c & 0xFF];
         }
         *to++ = c;
         *kinds++ = KIND(entry);

@@ -36,7 +36,7 @@ class Kernels(Protocol):
     # than this table.
     def folded(self, known: Any, text: str, normal: bool, letters: bool, /) -> str | None: ...
     # The sentences of a text, with ``normal`` one in its normal spelling; None if it takes more than this table.
-    # ``others``: texts to hash, whose list it may change.
+    # ``others``: texts to hash. It may change this list.
     def cut_text(
         self, known: Any, text: str, secret: bytes, offset: int, base: int, normal: bool, others: list[str], /
     ) -> tuple[Any, int, int, list[int]] | None: ...

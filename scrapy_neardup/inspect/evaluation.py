@@ -39,11 +39,6 @@ class Label:
     b: str
     is_copy: bool | None
 
-    @property
-    def drop(self) -> str:
-        """The answer as in a file."""
-        return next(answer for answer, is_copy in DROP.items() if is_copy is self.is_copy)
-
 
 def read_labels(path: Path, places: Mapping[str, int]) -> list[Label]:
     """Return the labels of a file; the last line of a pair counts.

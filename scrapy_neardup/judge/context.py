@@ -176,7 +176,7 @@ class Context:
         known = page.url, fingerprint, page.canonical, self.delivered, self.policy.also_copies
         return search(self.method, self.store, *known, lambda: self.in_flight.sharing(fingerprint))
 
-    @cached_property
+    @property
     def filed(self) -> Fingerprint:
         """The fingerprint that is filed: without overused keys, and with ``in_form``."""
         filed = without_overused_keys(self.fingerprint, self.search_result.overused_keys)

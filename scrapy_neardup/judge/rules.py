@@ -69,7 +69,7 @@ def _judge_by_source(context: Context, reason: AnyReason) -> Ruling:
         verdict = replace(verdict, id=id)
         if known is not None:
             verdict = replace(verdict, outcome=Outcome.UPDATED, reason="")
-    record = Record(id, page.url, id, 0.0, sketch=source, body=page.body)  # similarity 0 marks what was not compared
+    record = Record(id, page.url, id, 0.0, sketch=source, body=page.body)  # similarity 0: not compared
     return reserve(context, verdict, record, Fingerprint((), source))
 
 

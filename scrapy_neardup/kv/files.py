@@ -109,7 +109,7 @@ class FileEngine(Engine):
         """Apply all changes or none. ``sync``: they and all earlier ones survive a power cut."""
 
     def settle(self) -> None:
-        """Make sure that the database says in its main file, too, that it is open."""
+        """Make sure that the main file of the database also says that it is open."""
 
     @abstractmethod
     def close_files(self) -> None:

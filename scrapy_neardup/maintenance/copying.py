@@ -6,7 +6,7 @@ The new state is made in a folder beside its place, and moved there when it is c
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from enum import Enum
@@ -23,7 +23,7 @@ from scrapy_neardup.judge.rules import count_sentences
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.files import FileEngine
 from scrapy_neardup.maintenance.scan import Watch, unwatched
-from scrapy_neardup.maintenance.sources import DamagedState, OpenState, PageEntry
+from scrapy_neardup.maintenance.sources import DamagedState, PageEntry, sealed_pages
 from scrapy_neardup.maintenance.verify import STATE_ROWS, Findings, RowKind, check, sound_rows
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Page
@@ -39,21 +39,27 @@ _ROWS = 2000
 
 
 def copy_state(
-    source: OpenState | DamagedState,
+    source: PageStore | DamagedState,
+    pages: Iterable[PageEntry],
     store: PageStore,
     kinds: Collection[RowKind] = STATE_ROWS,
     change: Callable[[PageEntry], PageEntry] = lambda entry: entry,
     watch: Watch = unwatched,
     total: int | None = None,
 ) -> Counter[str]:
-    """Fill an empty state with pages and other rows, in batches. ``change``: returns the page to write.
+    """Fill an empty state with the ``pages`` and other rows of a source, in batches. ``change``: returns the page to
+    write.
 
     Of several pages of a URL the newest is copied. Return the number of ``replaced`` ones, and of other rows by kind.
     """
-    found = Counter[str]()
+    # Rows of a damaged state that cannot be unpacked are left out.
+    found, damage_error = Counter[str](), source.kv.damage_error if isinstance(source, PageStore) else None
     for kind in kinds:
+        if kind.name == "counts" and isinstance(source, PageStore):  # it may have counted more than its rows
+            store.add_counts(source.counts)
+            continue
         found_rows = watch(source.rows(kind.prefix), what=f"rows of {kind.name}")
-        rows = dict(sound_rows(kind, store, found_rows, source.damage_error))
+        rows = dict(sound_rows(kind, store, found_rows, damage_error))
         found[kind.name] += len(rows)
         if kind.name == "counts":
             store.add_counts(read_counts(rows.items()))
@@ -66,7 +72,7 @@ def copy_state(
         store.write(changes, added=waiting)
         changes, waiting = Changes(), 0
 
-    for entry in map(change, watch(source.pages(), total)):
+    for entry in map(change, watch(pages, total)):
         record = entry.record
         url = url_key(record.url, store.hashes)
         if url in changes.puts or store.kv.get(url) is not None:
@@ -134,13 +140,13 @@ def export(store: PageStore, target: tuple[type[FileEngine], str], watch: Watch 
     """Make a copy of a state or a snapshot at ``target`` (class and location), without unsealed pages; return their
     number. Raises StoreError.
     """
-    source, (kind, location) = OpenState(store), target
+    kind, location = target
     _ = store.hashes  # raises if the secret is unknown
     with (
         new_state(kind, location, store.location) as (_, draft),
-        closing(open_at(kind, draft, source.recipe, secret=source.secret)) as new,
+        closing(open_at(kind, draft, store.recipe, secret=store.secret)) as new,
     ):
-        copy_state(source, new, watch=watch, total=store.pages)
+        copy_state(store, sealed_pages(store), new, watch=watch, total=store.pages)
         return new.pages
 
 
@@ -162,7 +168,7 @@ def repair(
         with kind.damaged_copy(location, folder) as copy:
             state = DamagedState(copy, kind, location, secret)
             with closing(open_at(target[0], draft, state.recipe, secret=state.secret)) as store:
-                rows = copy_state(state, store, watch=watch)
+                rows = copy_state(state, state.pages(), store, watch=watch)
                 pages, replaced = store.pages, rows.pop("replaced", 0)
         with closing(open_at(target[0], draft, None, secret=state.secret)) as store:
             findings = check(store, watch)
@@ -249,7 +255,7 @@ def _convert(old: PageStore, new: PageStore, method: Method, policy: Policy, wat
         return replace(entry, record=record)
 
     kinds = [kind for kind in STATE_ROWS if is_same_method or kind.name != "counts"]
-    copy_state(OpenState(old), new, kinds, convert, watch, old.pages)
+    copy_state(old, sealed_pages(old), new, kinds, convert, watch, old.pages)
     return ways
 
 

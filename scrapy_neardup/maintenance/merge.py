@@ -25,7 +25,7 @@ from scrapy_neardup.judge.lists import (
 )
 from scrapy_neardup.judge.matching import search
 from scrapy_neardup.maintenance.scan import Watch, unwatched
-from scrapy_neardup.maintenance.sources import OpenState, PageEntry
+from scrapy_neardup.maintenance.sources import PageEntry, sealed_pages
 from scrapy_neardup.methods import Method
 from scrapy_neardup.model import Comparison, Fingerprint
 from scrapy_neardup.state.pages import PageStore
@@ -48,7 +48,7 @@ class MergeCounts:
     against: int = 0
 
 
-def merge(source: OpenState, store: PageStore, method: Method | None = None, watch: Watch = unwatched) -> MergeCounts:
+def merge(source: PageStore, store: PageStore, method: Method | None = None, watch: Watch = unwatched) -> MergeCounts:
     """Add all pages of a source with our recipe; with a method, find copies across the two.
 
     New pages are sealed together, so an interrupted merge is rolled back at the next opening. Pages that are newer
@@ -56,7 +56,7 @@ def merge(source: OpenState, store: PageStore, method: Method | None = None, wat
     copies.
     """
     found = MergeCounts()
-    found.judgements, found.against = take_verdicts(manual_verdicts(source.store), store)
+    found.judgements, found.against = take_verdicts(manual_verdicts(source), store)
     merger = _Merger(source, store, watch, found)
     merger.plan(method.with_hashes(store.hashes) if method else None)
     merger.write()
@@ -121,7 +121,7 @@ def is_renewed(known: Record, last_seen: int, entry: PageEntry) -> bool:
 class _Merger:
     """Decides on every page of the source, then writes. Memory grows with the pages that differ here."""
 
-    def __init__(self, source: OpenState, store: PageStore, watch: Watch, found: MergeCounts) -> None:
+    def __init__(self, source: PageStore, store: PageStore, watch: Watch, found: MergeCounts) -> None:
         self._source = source
         self._store = store
         self._watch = watch
@@ -137,7 +137,7 @@ class _Merger:
     def plan(self, method: Method | None) -> None:
         """Decide on every page; with a method, compare originals with ours."""
         store, found = self._store, self._found
-        for entry in self._watch(self._source.pages()):
+        for entry in self._watch(sealed_pages(self._source)):
             record, known, here = entry.record, self._find(entry.record), entry.record.id
             is_taken_over = True
             if known is None:
@@ -164,7 +164,7 @@ class _Merger:
 
     def _free_id(self, id: int) -> int:
         """Return the next id that no page of either side has, and that no copy names as its original."""
-        stores = self._store, self._source.store
+        stores = self._store, self._source
         while id in self._named or id in self._taken or any(store.record(id) for store in stores):
             id += 1
         return id
@@ -172,7 +172,7 @@ class _Merger:
     @cached_property
     def _named(self) -> set[int]:
         """The ids that copies of either side have as their original, which may be gone."""
-        records = chain(self._store.records(), (entry.record for entry in self._source.pages()))
+        records = chain(self._store.records(), (entry.record for entry in sealed_pages(self._source)))
         return {record.original for record in records if record.original != record.id}
 
     def _find(self, record: Record) -> Record | None:
@@ -189,17 +189,17 @@ class _Merger:
         """
         store = self._store
         if self._found.added:
-            generation = store.journal.begin(f"merge of {self._source.name}")
-            for entry in self._watch(self._source.pages()):
+            generation = store.journal.begin(f"merge of {self._source.location}")
+            for entry in self._watch(sealed_pages(self._source)):
                 is_known = store.record(self._here(entry.record.id)) is not None
                 if not is_known and self._here(entry.record.original) not in self._raised:
                     self._add(entry, generation)
             # Before the seal: a repeated merge counts pages twice rather than never, and in doubt a page passes.
-            store.add_counts(self._source.store.counts, in_both=self._found.known + self._found.newer)
+            store.add_counts(self._source.counts, in_both=self._found.known + self._found.newer)
             store.journal.seal(generation, store.journal.unsealed(generation))
             store.journal.end(generation)
         for are_copies in (False, True) if self._found.known or self._found.newer else ():
-            for entry in self._watch(self._source.pages()):
+            for entry in self._watch(sealed_pages(self._source)):
                 if (entry.record.original != entry.record.id) is are_copies:
                     self._renew(entry)
 
@@ -236,7 +236,7 @@ class _Merger:
     def _original(self, id: int) -> int:
         """Return our original for an original of the source.
 
-        If that is a copy here, its own original counts, even one that is gone: there are no chains.
+        If that is a copy here, its own original counts, even if it is gone: there are no chains.
         """
         if id in self._copies:
             return self._copies[id].original

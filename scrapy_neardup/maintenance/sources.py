@@ -41,37 +41,20 @@ class PageEntry:
     evidence: Evidence | None = None
 
 
-class OpenState:
-    """The pages of a store or a snapshot, but no unsealed ones: of crawls that run, were killed, or wait for a feed.
-
-    ``recipe`` says how their fingerprints were made. ``damage_error`` makes the error for a damaged row.
-    """
-
-    def __init__(self, store: PageStore) -> None:
-        self.name = store.location
-        self.recipe = {name: value for name, value in store.recipe.items() if name != "format"}
-        self.secret = store.secret
-        self.damage_error = store.kv.damage_error
-        self.store = store
-
-    def rows(self, prefix: bytes) -> Iterator[Row]:
-        return iter(self.store.counts.rows().items()) if prefix == b"b" else self.store.rows(prefix)
-
-    def pages(self) -> Iterator[PageEntry]:
-        """Yield the sealed pages by id."""
-        store = self.store
-        unsealed = {last_id(key) for key, _ in store.rows(UNSEALED)}
-        # On a server crawls go on meanwhile. A page's id is larger than that of its crawl. So up to the oldest crawl,
-        # and up to the newest page that is there now, no page comes or goes.
-        crawls = [last_id(key) for key, _ in store.rows(GENERATIONS)]
-        newest = next((last_id(key) for key, _ in store.kv.scan(RECORDS, reverse=True)), 0)
-        settled_up_to = min([newest, *crawls])
-        for record in store.records():
-            id = record.id
-            # Whether it is unsealed comes first: a page that is rolled back has no record any more.
-            may_move = store.is_shared and id > settled_up_to
-            if id not in unsealed and not (may_move and (store.journal.is_unsealed(id) or store.record(id) is None)):
-                yield PageEntry(record, store.last_seen(record.url), store.evidence(id))
+def sealed_pages(store: PageStore) -> Iterator[PageEntry]:
+    """Yield the pages of a state by id, but no unsealed ones: of crawls that run, were killed, or wait for a feed."""
+    unsealed = {last_id(key) for key, _ in store.rows(UNSEALED)}
+    # On a server crawls go on meanwhile. A page's id is larger than its crawl's id. So up to the oldest crawl, and
+    # up to the newest page that is there now, no page comes or goes.
+    crawls = [last_id(key) for key, _ in store.rows(GENERATIONS)]
+    newest = next((last_id(key) for key, _ in store.kv.scan(RECORDS, reverse=True)), 0)
+    settled_up_to = min([newest, *crawls])
+    for record in store.records():
+        id = record.id
+        # Whether it is unsealed comes first: a page that is rolled back has no record any more.
+        may_move = store.is_shared and id > settled_up_to
+        if id not in unsealed and not (may_move and (store.journal.is_unsealed(id) or store.record(id) is None)):
+            yield PageEntry(record, store.last_seen(record.url), store.evidence(id))
 
 
 # Damaged states.
@@ -157,8 +140,6 @@ class DamagedState:
 
     def __init__(self, copy: FileEngine, kind: type[FileEngine], location: str, secret: Secret | None) -> None:
         """``secret``: for a state that holds none. Raises StoreError, StoreMismatch."""
-        self.name = location
-        self.damage_error = None  # rows that cannot be unpacked are left out
         self.broken = self.named = 0
         self._salvage = Salvage(copy.rows)
         names = dict(self.rows(b"m"))

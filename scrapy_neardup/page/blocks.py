@@ -32,12 +32,11 @@ _QUOTE_CLASSES = frozenset((
     "ipsblockquote", "bbc_standard_quote", "bbc_alternate_quote", "quoteheader", "uncited", "message-signature",
 ))
 # fmt: on
-#: Never hidden: a script shows them later.
-_ROOTS = frozenset(("html", "body"))
 _FRAME = frozenset(("nav", "footer"))
 _FRAME_ROLES = frozenset(("navigation", "contentinfo"))
-#: Elements that change the context of their lines under any class.
-_CONTEXT_TAGS = frozenset((*_FRAME, "h1", "pre", "blockquote", "aside"))
+#: Elements that change the context of their lines under any class. A ``main`` within a frame ends it: HTML forbids
+#: that, and a browser reads on in a ``nav`` whose end is missing.
+_CONTEXT_TAGS = frozenset((*_FRAME, "main", "h1", "pre", "blockquote", "aside"))
 #: How an element takes part in lines.
 _BLOCK, _INLINE, _LINK, _BREAK, _SKIPPED = range(5)
 _LAYOUT: dict[object, int] = {
@@ -51,6 +50,7 @@ LINKED = 0.8
 #: Fewer lines are no section.
 _LEAST_LINES = 3
 _DIGIT = re.compile("[0-9]")
+#: Not "visibility: hidden", which WeChat's articles have until a script shows them.
 _NOT_SHOWN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 
 
@@ -106,7 +106,7 @@ def find_sections(root: lxml.html.HtmlElement | None) -> tuple[list[Block], list
 def is_hidden(element: lxml.html.HtmlElement, attributes: Collection[str]) -> bool:
     """Whether an element with attributes of these names shows no text."""
     tag = element.tag
-    if tag in _ROOTS:
+    if tag in ("html", "body"):  # a script shows them later
         return False
     if tag in _HIDDEN or not isinstance(tag, str):
         return True
@@ -181,7 +181,7 @@ class _BlockFinder:
         quote = _quote_markup(element)
         if quote or frame or tag in _CONTEXT_TAGS:
             return _Context(
-                context.frame or frame,
+                (context.frame or frame) and tag != "main",
                 context.headline or tag == "h1",
                 context.preformatted or tag == "pre",
                 max(context.quote, quote),

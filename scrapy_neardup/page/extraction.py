@@ -31,7 +31,7 @@ _HEADINGS, _HEADING = 20, 500
 _BINARY = (b"%PDF", b"PK\x03\x04", b"\x89PNG", b"GIF8", b"\xff\xd8\xff", b"\x1f\x8b", b"\x7fELF", b"Rar!", b"RIFF")
 
 #: The version of our reader. It changes when the text of unchanged HTML does.
-VERSION = 8
+VERSION = 9
 #: Takes HTML and URL, returns the main text or None.
 Extractor = Callable[[str, str], "str | None"]
 
@@ -53,7 +53,9 @@ class PageContent:
         """Decode the HTML. Raises ExtractionError for other content (``not_html``) or another page (``other_page``)."""
         html = self.content
         if isinstance(html, bytes):
-            html = decode_body(html, self.content_type)
+            if html.startswith(_BINARY) or b"\0\0\0" in html[:1024]:
+                raise ExtractionError("not_html", "the body is binary, not HTML")
+            html = decode(html, self.content_type)
         if not self.is_of_url and plain_url(parse_head(html, self.url).canonical) != plain_url(self.url):
             raise ExtractionError("other_page", f"the page does not name {self.url}")
         return html
@@ -90,13 +92,6 @@ def extractor_name(extractor: Extractor | None) -> str:
         return f"visible prose and trafilatura {version('trafilatura')} fast, version {VERSION}"
     own = getattr(extractor, "__version__", "")
     return f"{extractor.__module__}.{getattr(extractor, '__qualname__', type(extractor).__name__)} {own}".strip()
-
-
-def decode_body(body: bytes, content_type: str | None = None) -> str:
-    """Decode the body of a response. Raises ExtractionError if it is not HTML."""
-    if body.startswith(_BINARY) or b"\0\0\0" in body[:1024]:
-        raise ExtractionError("not_html", "the body is binary, not HTML")
-    return decode(body, content_type)
 
 
 def analyse(html: str, url: str, *, max_html: int, extractor: Extractor | None = None) -> Reading:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable
 from contextlib import suppress
 
 import lxml.html
@@ -13,20 +15,24 @@ from scrapy_neardup.page.limits import has_many_marks
 from scrapy_neardup.text.characters import HAN, limit_marks
 
 # Chinese pages declare gb2312 and use GBK, declare utf-8 wrongly, or declare nothing. A strict decoder recognises UTF-8
-# for certain. Nearly every pair of bytes is a character in both GB18030 and Big5, so there the commonest characters
-# decide: the wrong decoding lacks them.
+# for certain. Nearly every pair of bytes is a character in GB18030, Big5 and the charsets of Japan and Korea, so there
+# the commonest characters decide: the wrong decoding lacks them.
 
 #: The bytes that decide about the charset.
 _SAMPLE = 200_000
 _HAN_PAIR = re.compile(f"[{HAN}]{{2}}")
-_CHINESE = ("gb18030", "big5hkscs")
 _SEVERAL_BYTES = ("utf", "euc", "shift", "cp932", "cp949", "cp950", "iso2022", "hz", "johab")
-_WIDER = {"gb2312": "gb18030", "gbk": "gb18030", "gb18030": "gb18030", "big5": "big5hkscs", "big5hkscs": "big5hkscs"}
-#: Common characters of Chinese prose, in both scripts, and its punctuation.
-_COMMON = frozenset(
-    "的一是不在人有我他这個个們们中來来上大為为和國国地到以說说時时要就出會会可也你對对生能而子那得於于著着下自之年過过發发後后作里裡"
+#: Common characters of prose, with the punctuation. Chinese: in both scripts. Japanese: all kana.
+_CHINESE = frozenset(
+    "的一是不在人有我他這个個们們中来來上大为為和國国地到以説說时時要就出會会可也你對对生能而子那得於于著着下自之年過过發发後后作里裡"
     "用道行所然家種种事成方多經经麼么去法學学如都同現现當当沒没動动面起看定天分還还進进好小部其些主樣样理心她本前開开但因只從从想實实，。、：的"
 )
+_JAPANESE = frozenset(map(chr, range(0x3041, 0x30FF)))
+_KOREAN = frozenset("이다는의에을가고지하은한로를도기사리자어나시아서인그들있해대정일수제것으라원전부스과장보주만국적")
+_COMMON = {
+    "gb18030": _CHINESE, "big5hkscs": _CHINESE, "cp932": _JAPANESE, "euc_jp": _JAPANESE, "cp949": _KOREAN,
+}  # fmt: skip
+_WRONG = re.compile("[\ufffd\ue000-\uf8ff\x80-\x9f]")
 
 
 def decode(body: bytes, content_type: str | None = None) -> str:
@@ -41,23 +47,17 @@ def decode(body: bytes, content_type: str | None = None) -> str:
     header, meta = http_content_type_encoding(content_type), html_body_declared_encoding(body[:4096])
     names = []
     if header and (_keeps_tags(header) or header.startswith(("utf-16", "utf-32"))):
-        names.append(_resolve(header))
+        names.append(resolve_encoding(header) or "utf-8")
     if meta and _keeps_tags(meta):
-        names.append(_resolve(meta))
+        names.append(resolve_encoding(meta) or "utf-8")
     for name in dict.fromkeys(("utf-8", *names)):
         if name.startswith(_SEVERAL_BYTES):  # codecs of single bytes accept all bytes
             with suppress(UnicodeDecodeError, LookupError):
                 return body.decode(name)
     # The first of equals wins: the declared charset, then cp1252, which can decode any bytes.
-    candidates = dict.fromkeys((*names, "cp1252", *_CHINESE, "utf-8"))
+    candidates = dict.fromkeys((*names, "cp1252", *_COMMON, "utf-8"))
     best = max(candidates, key=lambda name: _plausibility(body[:_SAMPLE], name))
     return body.decode(best, "replace")
-
-
-def _resolve(name: str) -> str:
-    """Return the codec that browsers use for a declared charset; UTF-8 for an unknown one."""
-    resolved = resolve_encoding(name) or "utf-8"
-    return _WIDER.get(resolved.replace("-", "").replace("_", ""), resolved)
 
 
 def _keeps_tags(name: str) -> bool:
@@ -71,11 +71,13 @@ def _keeps_tags(name: str) -> bool:
 def _plausibility(sample: bytes, name: str) -> float:
     """Score a decoding: common characters minus impossible ones."""
     text = sample.decode(name, "replace")
-    foreign = [char for char in text if char > "\x7f"]
-    common = sum(char in _COMMON for char in foreign)
+    foreign = {char: count for char, count in Counter(text).items() if char > "\x7f"}
+    # Hardly any bytes of other charsets are characters in UTF-8.
+    known: Iterable[str] = foreign if name == "utf-8" else _COMMON.get(name, ())
+    common = sum(foreign[char] for char in foreign.keys() & known)
     # Chinese has runs of characters. Western text decoded as Chinese has single ones between letters.
     runs = len(_HAN_PAIR.findall(text))
-    wrong = sum(char == "\ufffd" or "\ue000" <= char <= "\uf8ff" or "\x80" <= char < "\xa0" for char in foreign)
+    wrong = sum(count for char, count in foreign.items() if _WRONG.match(char))
     return common + 0.1 * runs - 5.0 * wrong
 
 
@@ -117,8 +119,7 @@ def _limit_marks(root: lxml.html.HtmlElement) -> None:
     This changes the tree, because marks may be written as characters or as several kinds of references.
     """
     for element in root.iter():
-        text, tail = element.text, element.tail
-        if text and (fewer := limit_marks(text)) != text:
-            element.text = _UNWRITABLE.sub(" ", fewer)
-        if tail and (fewer := limit_marks(tail)) != tail:
-            element.tail = _UNWRITABLE.sub(" ", fewer)
+        for name in ("text", "tail"):
+            text = getattr(element, name)
+            if text and (fewer := limit_marks(text)) != text:
+                setattr(element, name, _UNWRITABLE.sub(" ", fewer))

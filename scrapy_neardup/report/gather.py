@@ -110,7 +110,7 @@ def _members(records: Iterable[Record], largest: Collection[int]) -> dict[int, l
 
 def _group(reader: PageReader, id: int, copies: int, members: list[Record]) -> Group:
     first, better = reader.store.record(id), newest_replacement(reader.store, id)
-    if better is not None:  # the page that came first is a member, too
+    if better is not None:  # the page that came first is also a member
         others = [one for one in members if one.id != better.id]
         members = [*([first] if first else []), *others][:PAGES_OF_GROUP]
     original = better or first

@@ -52,7 +52,7 @@ class Words:
 
 @cache
 def catalogue(language: str) -> Mapping[str, str]:
-    """Return all names with their patterns. The English reasons are those of ``errors``."""
+    """Return all names with their patterns. ``errors`` has the English reasons."""
     packed = files(__package__).joinpath(f"words.{language}.json").read_text(encoding="utf-8")
     reasons = {f"reason.{reason}": text for reason, text in REASONS.items()} if language == "en" else {}
     return MappingProxyType({**reasons, **json.loads(packed)})

@@ -79,12 +79,12 @@ def is_posting(row: bytes) -> bool:
 
 
 def filing_of(id: bytes) -> bytes:
-    """Return the key of a row that stands for all new postings of a page in a batch: its value is the joined keys."""
+    """Return the key of a row that replaces all new postings of a page in a batch: its value is the joined keys."""
     return b"k" + id
 
 
 def is_filing(row: bytes) -> bool:
-    """Whether a row stands for all new postings of a page."""
+    """Whether a row replaces all new postings of a page."""
     return row[:1] == b"k" and len(row) == _FILING
 
 

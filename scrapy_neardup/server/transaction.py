@@ -5,7 +5,8 @@ The code runs in a transaction. If a row is missing there, it is fetched, and th
 
 from __future__ import annotations
 
-import struct
+import json
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -65,40 +66,22 @@ class Note(NamedTuple):
     page: int | None = None
 
 
-#: Before a note: which fields it has, its page, and the bytes of its site and sentences.
-_NOTE = struct.Struct(">BIII")
-_YES, _HAS_SENTENCES, _HAS_PAGE = 1, 2, 4
-
-
 def pack_notes(crawler: bytes, notes: Sequence[Note]) -> bytes:
-    """Return one entry of the stream. ``crawler`` (8 bytes) counts the notes itself.
-
-    8s crawler · for each note ``_NOTE`` · site · I per sentence, little-endian.
-    """
-    packed = [crawler]
-    for sentences, site, yes, page in notes:
-        name, numbers = site.encode("utf-8", "surrogatepass"), b""
-        fields = _YES * yes + _HAS_PAGE * (page is not None)
-        if sentences is not None:
-            fields, numbers = fields + _HAS_SENTENCES, sentences.astype("<u4", copy=False).tobytes()
-        packed += [_NOTE.pack(fields, page or 0, len(name), len(numbers)), name, numbers]
-    return b"".join(packed)
+    """Return one entry of the stream: ``crawler`` (8 bytes), which counts the notes itself, and the notes as JSON."""
+    packed = (None if one is None else b64encode(one.astype("<u4", copy=False).tobytes()).decode() for one, *_ in notes)
+    return crawler + json.dumps([(one, *note[1:]) for one, note in zip(packed, notes, strict=True)]).encode()
 
 
 def unpack_notes(entry: bytes) -> list[Note]:
     """Return what ``pack_notes`` packed; raises ValueError for anything else."""
-    notes, at = list[Note](), 8
-    while at != len(entry):
-        try:
-            fields, page, name, numbers = _NOTE.unpack_from(entry, at)
-        except struct.error as error:
-            raise ValueError(str(error)) from None
-        begin = at + _NOTE.size + name
-        site, at = entry[begin - name : begin].decode("utf-8", "surrogatepass"), begin + numbers
-        sentences = np.frombuffer(entry, "<u4", numbers // 4, begin).astype(np.uint32, copy=False)
-        has = bool(fields & _HAS_SENTENCES), bool(fields & _HAS_PAGE)
-        notes.append(Note(sentences if has[0] else None, site, bool(fields & _YES), page if has[1] else None))
-    return notes
+
+    def unpack(sentences: str | None, *more: Any) -> Note:
+        return Note(None if sentences is None else np.frombuffer(b64decode(sentences), "<u4").astype(np.uint32), *more)
+
+    try:
+        return [unpack(*note) for note in json.loads(entry[8:])]
+    except TypeError as error:
+        raise ValueError(str(error)) from None
 
 
 @dataclass(slots=True)

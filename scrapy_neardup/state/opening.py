@@ -174,7 +174,7 @@ def close_store(store: PageStore) -> None:
 def _take_snapshot(kind: type[Engine], location: str, named_by: str) -> KeyValueStore:
     if not issubclass(kind, FileEngine):
         raise StoreError(
-            f"A dry run is not possible with a {kind.scheme} state. Set NEARDUP_STORE to another state, for example a "
-            "copy made with scrapy neardup export."
+            f"A dry run is not possible with a {kind.scheme} state. Set NEARDUP_STORE to 'memory:' or to a copy made "
+            "with scrapy neardup export, and NEARDUP_ON_STORE_ERROR to 'close'."
         )
     return kind(location, named_by).look()

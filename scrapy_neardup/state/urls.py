@@ -112,7 +112,8 @@ def parse_url(url: str, named_by: str = SETTING) -> tuple[type[Engine], str]:
         parts = urlsplit("")
     if parts.scheme not in ENGINES:
         there = states_near(url) if url and not parts.scheme else []
-        forms = " or ".join(there) if there else f"{STORES.forms()}; or on a server: {SERVERS.forms()}"
+        on_servers = f"; or on a server: {SERVERS.forms()}" if parts.scheme else ""  # a path means a file
+        forms = " or ".join(there) if there else STORES.forms() + on_servers
         raise SettingsError(f"{named_by} is {without_password(url)!r}, which names no state. Use {forms}.")
     kind = ENGINES[parts.scheme]
     try:

@@ -39,8 +39,6 @@ _ARENA_MAX = -8
 _MOST_WORKERS = 4
 #: Bytes of free memory for each worker: it uses 100 MB, and a page may take 180 MB more.
 _WORKER_MEMORY = 400_000_000
-_CGROUP = Path("/sys/fs/cgroup")
-_MEMORY = Path("/proc/meminfo")
 #: How often a process is started before the crawl goes on without workers.
 _STARTS = 3
 #: Errors of a pipe if its other end is dead or sends no message.
@@ -325,19 +323,11 @@ def _share_arenas() -> None:
             ctypes.CDLL(None).mallopt(_ARENA_MAX, 2)
 
 
-def default_size() -> int:
-    """How many workers this machine has room for.
+def default_size(cgroup: Path = Path("/sys/fs/cgroup"), meminfo: Path = Path("/proc/meminfo")) -> int:
+    """How many workers this machine and its container have room for.
 
     A single core gains nothing, and a frozen program has no interpreter to start.
     """
-    cores, memory = available_cores(), free_memory()
-    if cores < 2 or getattr(sys, "frozen", False):
-        return 0
-    return min(cores, _MOST_WORKERS, _MOST_WORKERS if memory is None else memory // _WORKER_MEMORY)
-
-
-def available_cores(cgroup: Path = _CGROUP) -> int:
-    """The cores that this process may use, by its affinity and the share of its container; at least one."""
     try:
         cores = len(os.sched_getaffinity(0))
     except AttributeError:  # macOS and Windows
@@ -345,16 +335,13 @@ def available_cores(cgroup: Path = _CGROUP) -> int:
     with suppress(OSError, ValueError):  # no container, or one of another kind
         quota, period = (cgroup / "cpu.max").read_text("ascii").split()
         cores = min(cores, round(int(quota) / int(period)))
-    return max(1, cores)
-
-
-def free_memory(cgroup: Path = _CGROUP, memory: Path = _MEMORY) -> int | None:
-    """The free bytes of the machine and its container; None where the system does not tell."""
-    free = []
-    with suppress(OSError, ValueError, StopIteration):
-        lines = memory.read_text("ascii").splitlines()
+    if cores < 2 or getattr(sys, "frozen", False):
+        return 0
+    free = [_MOST_WORKERS * _WORKER_MEMORY]
+    with suppress(OSError, ValueError, StopIteration):  # a system that does not tell
+        lines = meminfo.read_text("ascii").splitlines()
         free.append(1024 * int(next(line.split()[1] for line in lines if line.startswith("MemAvailable:"))))
     with suppress(OSError, ValueError):  # "max" is no number
         used = int((cgroup / "memory.current").read_text("ascii"))
         free.append(max(0, int((cgroup / "memory.max").read_text("ascii")) - used))
-    return min(free, default=None)
+    return min(cores, min(free) // _WORKER_MEMORY)

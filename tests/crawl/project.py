@@ -280,10 +280,9 @@ class Hasty(Passing):
     """Has a server be gone that is silent for two seconds; else that takes five."""
 
     def __init__(self, crawler: Any) -> None:
-        from scrapy_neardup.server import asynchronous, connection
+        from scrapy_neardup.server import connection
 
-        vars(connection)["SECONDS"] = vars(asynchronous)["SECONDS"] = 2.0
-        asynchronous._LOOK = 0.5
+        vars(connection)["SECONDS"] = 2.0
 
 
 class Held(Passing):

@@ -202,25 +202,6 @@ def test_a_feed_is_on_the_disk_before_its_storage_has_it(
     assert (steps, desk.sealed) == (order, sealed)
 
 
-def test_a_page_waits_for_the_feeds_of_all_its_items_and_no_more_once_one_is_lost() -> None:
-    desk = Desk(first := Slot(), other := Slot())
-    desk.play("es")
-    desk.exporter.slots = [second := Slot()]
-    desk.play("es")
-    desk.play("esef", judged_page(8))
-    for slot in (first, other):
-        store(slot)
-        assert desk.sealed == []
-    store(second)
-    assert desk.sealed == [7]
-
-
-def test_each_feed_gets_an_item_that_one_before_it_cannot_write() -> None:
-    desk = Desk(full := Slot(), Slot(writes=Mock(side_effect=TypeError("odd"))), good := Slot(), batch=1)
-    assert (desk.delivery.export(1, SPIDER)[1], full.items, good.items) == (False, [1], [1])
-    assert (desk.exporter.full, len(desk.exporter.slots)) == ([full, good], 3)
-
-
 def test_a_batch_may_be_stored_while_its_last_item_is_written() -> None:
     desk = Desk(slot := Slot(), batch=2)
     desk.deliver(1)

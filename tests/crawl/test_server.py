@@ -184,7 +184,7 @@ def start_crawl(url: str, folder: Path, articles: int) -> Any:
     settings = {
         "ADDONS": {"scrapy_neardup.Addon": 500},
         "NEARDUP_STORE": url,
-        "NEARDUP_WAIT": 1,
+        "NEARDUP_WAIT": 20,  # on a busy machine a page may be in flight for seconds
         "DOWNLOADER_MIDDLEWARES": {"tests.crawl.project.Hosts": 10},
         "ITEM_PIPELINES": {"tests.crawl.project.SlowDatabase": 900},
         "FEEDS": {f"whole://{folder}/{job.stem}-%(batch_id)d.jsonl": feed},

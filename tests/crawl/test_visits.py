@@ -17,7 +17,7 @@ from scrapy.exceptions import CloseSpider
 from scrapy.http import HtmlResponse, Response
 from twisted.python.failure import Failure
 
-from scrapy_neardup.crawl.visits import NearDupSpiderMiddleware, Tickets, Visit, end_ticket, use_ticket, visit_of
+from scrapy_neardup.crawl.visits import NearDupSpiderMiddleware, Visit, end_ticket, use_ticket, visit_of
 from scrapy_neardup.page.source import PageResponse
 from tests.crawl.project import UnreadableItem, UnsetItem
 
@@ -31,10 +31,14 @@ def in_a_chain(*steps: Callable[[], Any]) -> list[Any]:
 
 def test_an_object_that_was_announced_for_several_visits_has_them_in_turn() -> None:
     """Though another pipeline may replace it between the steps."""
-    tickets, item, visits = Tickets(), {"same": "object"}, [Visit(PageResponse(URL, b"")) for _ in range(3)]
+    middleware, item, visits = (
+        NearDupSpiderMiddleware(),
+        {"same": "object"},
+        [Visit(PageResponse(URL, b"")) for _ in range(3)],
+    )
     for one in visits:
-        tickets.announce(item, one)
-    found = [in_a_chain(partial(tickets.issue, item), use_ticket)[1].visit for _ in range(4)]
+        middleware.announce(item, one)
+    found = [in_a_chain(partial(middleware.issue, item), use_ticket)[1].visit for _ in range(4)]
     assert found[:3] == visits
     assert found[3] not in visits
 
@@ -42,7 +46,7 @@ def test_an_object_that_was_announced_for_several_visits_has_them_in_turn() -> N
 def test_the_end_of_an_item_is_seen_once_also_if_an_earlier_pipeline_drops_it() -> None:
     ticket, *ends = in_a_chain(use_ticket, end_ticket, end_ticket)
     assert ends == [ticket, None]
-    _, dropped = in_a_chain(partial(Tickets().issue, {}), end_ticket)
+    _, dropped = in_a_chain(partial(NearDupSpiderMiddleware().issue, {}), end_ticket)
     assert dropped.page is None
     assert in_a_chain(end_ticket) == [None]
 
@@ -62,7 +66,7 @@ async def output_of(response: Any, *output: Any, middleware: NearDupSpiderMiddle
 
     try:
         async for one in middleware.process_spider_output(response, result()):
-            _, ticket = in_a_chain(partial(middleware.tickets.issue, one), use_ticket)
+            _, ticket = in_a_chain(partial(middleware.issue, one), use_ticket)
             visit = ticket.visit if ticket.visit.served is not None else None
             found.append((one, visit))
             if visit is not None:
@@ -163,7 +167,7 @@ def test_a_response_whose_callback_failed_leaves_memory_without_the_garbage_coll
         middleware = NearDupSpiderMiddleware()
         with suppress(ValueError):
             async for item in middleware.process_spider_output(response, callback()):
-                middleware.tickets.issue(item)
+                middleware.issue(item)
 
     def lose() -> weakref.ref[Response]:
         response = HtmlResponse(URL, body=b"x", request=Request(URL))

@@ -9,7 +9,6 @@ import pytest
 
 from scrapy_neardup.judge.context import KeepPolicy
 from scrapy_neardup.maintenance.merge import merge
-from scrapy_neardup.maintenance.sources import OpenState
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import METHODS, make_method
 from scrapy_neardup.model import Kind, Outcome, Page
@@ -228,7 +227,7 @@ def test_a_merge_takes_the_better_page_under_the_group_that_it_has_here(is_copy_
         answer(make_detector(ours, policy=HOSTS), one)
     for one in (WIRE, TIMES):
         answer(make_detector(theirs, policy=HOSTS), one)
-    merge(OpenState(theirs), ours, make_method("cascade", {}).with_hashes(ours.hashes))
+    merge(theirs, ours, make_method("cascade", {}).with_hashes(ours.hashes))
     original = find_record(ours, BLOG if is_copy_here else WIRE)
     times, leader = find_record(ours, TIMES), newest_replacement(ours, original.id)
     assert (times.original, leader) == (original.id, None if is_copy_here else times)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from scrapy_neardup.errors import StoreDamaged
 from scrapy_neardup.hashing.keys import pack_key
 from scrapy_neardup.kv.base import Changes
 from scrapy_neardup.kv.sqlite import SQLite
@@ -255,17 +252,3 @@ def test_what_cannot_be_read_is_found_and_the_rest_is_checked(tmp_path: Path, mo
         monkeypatch.setattr(SQLite, "scan", broken)
         found = check(store)
     assert dict(found.counts) == {"unreadable": 1, "broken evidence": 1, "unknown row": 1}
-
-
-def test_a_damaged_file_of_sqlite_is_found(tmp_path: Path) -> None:
-    url = make_state("sqlite", tmp_path)
-    with closing(sqlite3.connect(tmp_path / "state.sqlite")) as db:
-        db.execute("CREATE TABLE other (a, b)")
-        db.execute("CREATE INDEX beside ON other (b)")
-        db.execute("INSERT INTO other VALUES (1, 'one')")
-        db.commit()
-        db.execute("PRAGMA writable_schema = ON")
-        db.execute("UPDATE sqlite_master SET sql = 'CREATE INDEX beside ON other (a)' WHERE name = 'beside'")
-        db.commit()
-    with pytest.raises(StoreDamaged, match="beside"), open_state(url):
-        pass

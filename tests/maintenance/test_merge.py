@@ -12,7 +12,7 @@ from scrapy_neardup.judge.context import Policy
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.lists import ManualKind, ManualVerdict, manual_verdicts, write_manual_verdicts
 from scrapy_neardup.maintenance.merge import MergeCounts, merge
-from scrapy_neardup.maintenance.sources import OpenState, PageEntry
+from scrapy_neardup.maintenance.sources import PageEntry, sealed_pages
 from scrapy_neardup.methods import METHODS, Method, make_method
 from scrapy_neardup.model import Outcome, Page
 from scrapy_neardup.state.journal import crawls_in
@@ -30,7 +30,7 @@ def urls(store: PageStore) -> list[str]:
 
 
 def merged(ours: PageStore, theirs: PageStore, method: Method | None = None) -> MergeCounts:
-    return merge(OpenState(theirs), ours, method)
+    return merge(theirs, ours, method)
 
 
 # Whatever the states
@@ -336,7 +336,7 @@ def test_what_was_delivered_there_and_is_a_copy_here_is_unchanged_when_it_comes_
 def test_a_page_that_was_seen_alone_there_stays_the_copy_that_it_is_here(cascade: Method) -> None:
     ours = crawl(cascade, [page("a", story(1)), page("b", story(1))])
     theirs = crawl(cascade, [page("b", story(1)), page("c", story(1))])
-    later = [replace(one, seen=one.seen + 60) for one in OpenState(theirs).pages()]
+    later = [replace(one, seen=one.seen + 60) for one in sealed_pages(theirs)]
     theirs = fill(memory_state(cascade.recipe()), later)
     assert merged(ours, theirs, cascade) == MergeCounts(1, 0, 1, 1)
     assert originals(ours) == {"a": "a", "b": "a", "c": "a"}

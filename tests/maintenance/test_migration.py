@@ -23,7 +23,7 @@ from scrapy_neardup.kv.base import Row
 from scrapy_neardup.kv.lock import lock
 from scrapy_neardup.kv.tally import KEY
 from scrapy_neardup.maintenance import copying
-from scrapy_neardup.maintenance.sources import OpenState
+from scrapy_neardup.maintenance.sources import sealed_pages
 from scrapy_neardup.maintenance.tables import CRAWLS, Crawl
 from scrapy_neardup.maintenance.verify import check
 from scrapy_neardup.methods import make_method
@@ -74,7 +74,7 @@ def told(url: str, **settings: Any) -> object:
     with opened(url, **settings) as store:
         pages = [
             (replace(one.record, keys=(), sketch=b"", body=0, former=False), one.seen, one.evidence)
-            for one in OpenState(store).pages()
+            for one in sealed_pages(store)
         ]
         return pages, list(CRAWLS.read(store)), store.secret
 
@@ -252,8 +252,8 @@ def test_a_migration_that_is_interrupted_leaves_nothing(
 
 
 def test_a_migration_that_misses_a_page_leaves_nothing(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    files, real = beside(sqlite), OpenState.pages
-    monkeypatch.setattr(OpenState, "pages", lambda self: islice(real(self), 1, None))
+    files = beside(sqlite)
+    monkeypatch.setattr(copying, "sealed_pages", lambda store: islice(sealed_pages(store), 1, None))
     with pytest.raises(StoreError, match=r"Only 7 of 8 pages were converted"):
         run("migrate", "--store", sqlite, **MINHASH)
     assert beside(sqlite) == files
@@ -281,11 +281,11 @@ def test_a_new_state_whose_log_is_not_in_its_file_is_not_used(
     """A disk that is full when SQLite closes leaves the log beside the file, as a reader does here."""
     new, real, readers = tmp_path / "new.sqlite", copying.copy_state, []
 
-    def copy_state(source: Any, store: PageStore, *arguments: Any) -> Any:
+    def copy_state(source: Any, pages: Any, store: PageStore, *arguments: Any) -> Any:
         readers.append(sqlite3.connect(store.location))
         readers[0].execute("BEGIN")
         readers[0].execute("SELECT * FROM kv").fetchone()
-        return real(source, store, *arguments)
+        return real(source, pages, store, *arguments)
 
     monkeypatch.setattr(copying, "copy_state", copy_state)
     with pytest.raises(StoreError, match=r"new\.sqlite cannot be made: .*new-wal.* make room"):

@@ -128,7 +128,6 @@ def test_background_under_another_title_and_opening_makes_a_follow_up_on_the_sam
     news = "\n".join([*BELL.split("\n")[:3], *text.split("\n")[3:]])
     one, old = page(news, "渡口和木匠", site="a.example"), page(text, site="a.example")
     assert not judged(one, old).duplicate
-    assert "openings differ" in explained(one, old).decision
     assert judged(replace(one, site="b.example"), old).duplicate
 
 

@@ -9,7 +9,16 @@ from itertools import product
 from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import POSTS, PROFILES
 from scrapy_neardup.model import Kind
-from tests.methods.cascade_pages import COMMON_CHARACTERS, DEFAULTS, NONE, common_keys, exact_jaccard, judged, page
+from tests.methods.cascade_pages import (
+    COMMON_CHARACTERS,
+    DEFAULTS,
+    LIGHTHOUSE,
+    NONE,
+    common_keys,
+    exact_jaccard,
+    judged,
+    page,
+)
 
 # Posts
 
@@ -43,6 +52,12 @@ def test_the_same_short_text_under_quite_another_title_is_another_notice_of_a_si
         assert not judged(eighth, seventh).duplicate
         elsewhere = page(text, "Eel traders open a second market hall", site="b.example")
         assert judged(elsewhere, first).duplicate is bool(other)
+        longer = [
+            page(f"{text} {LIGHTHOUSE}", f"The day in the harbour, volume {volume}", site=site) for volume in (7, 8)
+        ]
+        assert judged(longer[1], longer[0]).duplicate is not (site == "a.example"), "only a known site repeats it"
+        source = page(f"{text}\nBy our office.", "Eel traders open a second market hall", site=site)
+        assert not judged(source, first).duplicate, "nor if it is not quite equal"
 
 
 BULLETINS = [

@@ -147,6 +147,8 @@ def test_pages_of_one_site_whose_titles_alone_name_other_things_are_no_copies() 
     named = replace(nearly, text=f"{other.text}\n请看补充。")
     assert judged(named, other).similarity > 0.94
     assert not judged(named, other).duplicate, "a title word is gone, so they are in one form"
+    long, again = (replace(one, text=f"{one.text}\n{FERRY}\n{BELL}\n{MILL}") for one in (other, named))
+    assert judged(again, long).duplicate, "but no form is so long"
 
 
 def test_a_title_is_looked_up_once_for_all_candidates(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,6 +85,7 @@ def test_an_h1_is_a_headline_and_a_line_break_changes_no_context() -> None:
 #: Elements and their effect on the lines in them.
 _CONTEXTS: list[tuple[str, dict[str, str], str]] = [
     ("nav", {}, "frame"),
+    ("main", {}, "main"),
     ("div", {"role": "contentinfo"}, "frame"),
     ("b", {"role": "navigation"}, ""),
     ("h1", {}, "headline"),
@@ -119,7 +120,8 @@ def test_the_elements_around_a_line_are_its_context(steps: list[tuple[tuple[str,
         etree.SubElement(open_[-1], "div").text = "ferry"
         context = " ".join(kinds)
         quotation = Q.QUOTED if "quoted" in context else Q.CITED if "cited" in context else Q.NONE
-        expected.append(Block("ferry", 5 * ("link" in context), "frame" in context, "headline" in context, quotation))
+        is_frame = "frame" in context.rpartition("main")[2]
+        expected.append(Block("ferry", 5 * ("link" in context), is_frame, "headline" in context, quotation))
 
     for (tag, attributes, kind), outs in steps:
         open_.append(etree.SubElement(open_[-1], tag, attributes))
@@ -167,7 +169,7 @@ def test_hidden_text_is_ignored_and_the_text_after_it_is_kept() -> None:
 
 
 def test_other_styles_hide_nothing_and_an_empty_page_has_no_lines() -> None:
-    for style in ("color:red", "display:block", "displaynone", ""):
+    for style in ("color:red", "display:block", "displaynone", "visibility:hidden", ""):
         assert lines(f"<p style='{style}'>ferry") == ["ferry"], style
     for hidden in ("<body style='display:none'>", "<body hidden>", "<html hidden><body>"):
         assert lines(f"{hidden}<p>ferry</p><p hidden>no") == ["ferry"], hidden

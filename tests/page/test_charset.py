@@ -20,6 +20,7 @@ TRADITIONAL = (
 )
 JAPANESE = "川岸の新しい渡し船は今朝はじめて出航しました。町の人々は、これはいちばん良い知らせだと話しています。"
 RUSSIAN = "Новый паром сегодня утром впервые отошёл от берега, и жители городка говорят, что это хорошая новость."
+KOREAN = "강가의 새 나룻배가 오늘 아침 처음으로 떠났다. 마을 사람들은 이것이 가장 좋은 소식이라고 말하고 있다."
 FRENCH = (
     "Le nouveau bac a quitté la rive dès l'aube; les élèves, déjà réveillés, ont crié à tue-tête: où êtes-vous passé?"
 )
@@ -35,12 +36,13 @@ RECOGNISED = {
     "simplified, gb18030": (SIMPLIFIED + "㐀", "gb18030"),
     "traditional, gbk": (TRADITIONAL, "gbk"),
     "traditional, big5": (TRADITIONAL, "big5"),
+    "japanese, shift_jis": (JAPANESE, "shift_jis"),
+    "japanese, euc-jp": (JAPANESE, "euc-jp"),
+    "korean, euc-kr": (KOREAN, "euc-kr"),
     "english, ascii": (ENGLISH, "ascii"),
 }
 #: Text and charset of pages that need their declaration.
 DECLARED_ONLY = {
-    "japanese, shift_jis": (JAPANESE, "shift_jis"),
-    "japanese, euc-jp": (JAPANESE, "euc-jp"),
     "russian, windows-1251": (RUSSIAN, "windows-1251"),
     "russian, koi8-r": (RUSSIAN, "koi8-r"),
     "french, latin-1": (FRENCH, "iso-8859-1"),
@@ -114,10 +116,10 @@ def test_utf16_other_codecs_and_broken_bytes_are_read() -> None:
         assert decode(SIMPLIFIED.encode(charset), f"text/html; charset={charset}") == SIMPLIFIED
     for text, charset in [(SIMPLIFIED, "gbk"), (SIMPLIFIED, "utf-8"), (FRENCH + r" \d \u6e21", "iso-8859-1")]:
         assert misread(text, charset, product(NO_CHARSETS, ["header", "meta", "pragma"])) == {}
-    body = (SIMPLIFIED * 5).encode("gbk") + b"\xff<p>" + SIMPLIFIED.encode("gbk")
-    found = decode(body)
-    assert found.startswith(SIMPLIFIED)
-    assert found.endswith(SIMPLIFIED)
+    for text, charset in RECOGNISED.values():
+        found = decode((text * 5).encode(charset) + b"\xff<p>" + text.encode(charset))
+        assert found.startswith(text), charset
+        assert found.endswith(text), charset
     body = b"<p>" + b"x" * 250_000 + SIMPLIFIED.encode("gbk")
     assert decode(body, "text/html; charset=gb2312").endswith(SIMPLIFIED)
 

@@ -12,16 +12,11 @@ from hypothesis import strategies as st
 from scrapy_neardup.errors import ExtractionError
 from scrapy_neardup.hashing.keyed import OPEN
 from scrapy_neardup.model import Page
-from scrapy_neardup.page.extraction import VERSION, analyse, decode_body, extractor_name, parse_head
+from scrapy_neardup.page.extraction import VERSION, PageContent, analyse, extractor_name, parse_head
 from scrapy_neardup.page.limits import MAX_TAGS
 
 URL = "http://river.example/news/7/ferry.html"
 
-PARAGRAPHS = [
-    "河湾镇的新渡口星期六清晨正式开航，第一班船载着三十六位乘客和他们的行李，从对岸的柳林村慢慢驶来。",
-    "卖豆浆的老周把摊子推到岸边，说自己等这条船等了十一年，今天的豆浆不收钱，谁来了都可以喝一碗。",
-    "旧渡船是木头造的，去年春天的大水冲断了缆绳，船撞在石墩上沉了下去，两岸的人从此只能绕道上游的铁桥。",
-]
 MENU = "".join(f'<li><a href="/{n}">{name}</a></li>' for n, name in enumerate(["首页", "本地", "天气", "市场", "留言"]))
 
 # fmt: off
@@ -147,17 +142,6 @@ def test_any_html_is_accepted(html: str) -> None:
     assert parse_head(html, URL).url == URL
 
 
-def test_a_page_has_text_and_metadata() -> None:
-    meta = "<title>新渡口清晨开航_河湾网</title><meta name=keywords content=渡口、开航><link rel=canonical href=/1>"
-    page = analyse(article(*PARAGRAPHS, head=meta + "<meta name=description content=开航>"), URL, max_html=10_000).page
-    assert (page.url, page.title, page.keywords) == (URL, "新渡口清晨开航", ("渡口", "开航"))
-    assert (page.description, page.canonical) == ("开航", "http://river.example/1")
-    for paragraph in PARAGRAPHS:
-        assert paragraph in page.text
-    for name in ("首页", "留言", "版权"):
-        assert name not in page.text
-
-
 def test_pages_with_little_text_have_no_menu() -> None:
     for html in [
         "<html><head><title>空页</title></head><body></body></html>",
@@ -202,11 +186,11 @@ def test_a_page_with_too_many_characters_or_tags_is_not_parsed(html: str, limit:
 def test_only_a_binary_body_is_no_html() -> None:
     for body in BINARY:
         with pytest.raises(ExtractionError, match="binary") as raised:
-            decode_body(body, "text/html; charset=utf-8")
+            PageContent("", body, "text/html; charset=utf-8").html()
         assert raised.value.reason == "not_html", body
     for body in (b"<p>one \0 zero", b"<p>The %PDF and PK\x03\x04"):
-        assert decode_body(body).encode() == body
-    assert decode_body("<p>渡口".encode("gbk"), "text/html; charset=gb2312") == "<p>渡口"
+        assert PageContent("", body).html().encode() == body
+    assert PageContent("", "<p>渡口".encode("gbk"), "text/html; charset=gb2312").html() == "<p>渡口"
 
 
 class _Callable:

@@ -20,7 +20,7 @@ import pytest
 
 from scrapy_neardup.errors import StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.kv.base import Changes
-from scrapy_neardup.maintenance.sources import OpenState
+from scrapy_neardup.maintenance.sources import sealed_pages
 from scrapy_neardup.maintenance.verify import check as check_state
 from scrapy_neardup.server.asynchronous import AsyncLink
 from scrapy_neardup.server.claims import pack, pending_page
@@ -62,6 +62,15 @@ def opening(redis_server: Server) -> Iterator[Open]:
             return store
 
         yield open_one
+
+
+def at_once(*works: Callable[[], object]) -> None:
+    """Run each in a thread of its own."""
+    threads = [threading.Thread(target=work) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 # Leases
@@ -244,11 +253,7 @@ def test_two_who_begin_a_state_at_once_have_one_secret(redis_server: Server, mon
         found.append(store.secret.value)
         store.close()
 
-    threads = [threading.Thread(target=begin) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*[begin] * 6)
     assert len(found) == 6
     assert len(set(found)) == 1
 
@@ -298,11 +303,7 @@ def test_crawlers_that_write_at_once_leave_what_holds_together(opening: Open) ->
         known = store.find(url)
         return put(store, url, turn % 3, generation=crawl, replaces=known.id if known else 0)
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    at_once(*(partial(work, number) for number in range(3)))
     assert errors == []
     assert check_state(opening()).problems == []
 
@@ -403,18 +404,16 @@ def test_a_crawl_writes_no_counts_into_a_server_that_was_emptied(opening: Open) 
     assert opening().pages == 0
 
 
-@pytest.mark.parametrize("site", ["", "river.example", "例子.测试", "lone\udc80surrogate"])
-def test_what_is_told_of_a_page_comes_back(site: str) -> None:
+def test_what_is_told_of_a_page_comes_back() -> None:
     def told(note: Note) -> tuple[object, ...]:
         return (note.sentences if note.sentences is None else note.sentences.tolist(), *note[1:])
 
-    other = [Note(SENTENCES[1:], site, True, 77)] * 2
-    for sentences in (SENTENCES, SENTENCES[:0]):
-        notes = [Note(None, site, True), Note(sentences, site, False), Note(None, "b.example", False), *other]
-        entry = pack_notes(b"12345678", notes)
-        assert [told(one) for one in unpack_notes(entry)] == [told(one) for one in notes]
+    sites, parts = ("", "river.example", "例子.测试", "lone\udc80surrogate"), (None, SENTENCES, SENTENCES[:0])
+    notes = [Note(one, site, bool(page), page) for site in sites for one in parts for page in (None, 77)]
+    for some in (notes, []):
+        entry = pack_notes(b"12345678", some)
+        assert [told(one) for one in unpack_notes(entry)] == [told(one) for one in some]
         assert entry.startswith(b"12345678")
-    assert unpack_notes(pack_notes(b"12345678", [])) == []
 
 
 def test_what_is_told_and_cannot_be_read_is_damage(opening: Open) -> None:
@@ -525,7 +524,7 @@ def test_a_copy_leaves_out_pages_that_a_crawl_adds_meanwhile(
             yield record
 
     monkeypatch.setattr(RedisStore, "records", records)
-    copied = [entry.record.url for entry in OpenState(other).pages()]
+    copied = [entry.record.url for entry in sealed_pages(other)]
     assert copied == [page.url, f"{URL}?new"][: 1 + (ends == "sealed")]
 
 

@@ -89,60 +89,52 @@ async def test_each_program_has_its_own_answer_though_others_fail_or_are_cancell
     assert "refuses a command" in str(found[1])
 
 
-async def test_programs_wait_for_a_server_that_refuses_one_for_now(
-    sender: Sender, monkeypatch: pytest.MonkeyPatch
+async def test_programs_that_the_server_refuses_for_now_hold_up_no_others(
+    sender: Sender, redis_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The outage is told once."""
-    told, refused, read = list[str](), [OutOfMemoryError()] * 5, sender.connection.read_answer
+    """Nor do later programs wait, which need no memory. The outage is told once, though the server answers these."""
+    told = list[str]()
     monkeypatch.setattr(sender.connection, "patient_thread", 0)
     monkeypatch.setattr(sender.connection, "on_outage", told.append)
     await sender.ask(0)
+    read, refused, refuses = sender.connection.read_answer, list[Program](), True
 
     def read_answer(program: Program, found: Any) -> Any:
-        if refused:
-            raise refused.pop()
+        if refuses and program in refused:
+            raise OutOfMemoryError
         return read(program, found)
 
     monkeypatch.setattr(sender.connection, "read_answer", read_answer)
-    assert await asyncio.wait_for(sender.ask_all(*range(6)), 9) == answers(*range(6))
+    refused.append(sender.connection.program())
+    refused[0].count()
+    waiting = asyncio.ensure_future(sender.link.run(refused[0]))
+    for number in range(6):
+        assert await asyncio.wait_for(sender.ask_all(number, 9), 3) == answers(number, 9)
+    assert told == ["OutOfMemoryError"]
+    refuses = False
+    assert (await asyncio.wait_for(waiting, 3))[0] == 1
     assert told == ["OutOfMemoryError", ""]
 
 
-async def test_a_moved_node_is_noticed_though_the_connection_to_the_former_one_is_open(
+async def test_the_next_programs_go_to_the_node_that_has_the_state_then(
     sender: Sender, redis_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrapy_neardup.server.asynchronous._LOOK", 0.05)
-    places = iter(["here", "here", "there"])
-
-    async def locate(link: AsyncLink) -> str:
-        return next(places, "there")
-
-    monkeypatch.setattr(AsyncLink, "_locate", locate)
-    await sender.ask(0)
-    connections = [client["id"] for client in redis_server.client.client_list()]
-    await asyncio.sleep(0.3)
-    assert await sender.ask_all(1) == answers(1)
-    assert {client["id"] for client in redis_server.client.client_list()} - set(connections)
-    assert sender.connection.breaks == 1
+    monkeypatch.setattr(sender.connection, "locator", object())
+    places = iter([("here", 1), ("here", 1), ("there", 1)])
+    monkeypatch.setattr(sender.connection, "locate", lambda: next(places))
+    seen = set[int]()
+    for number, connections in enumerate((2, 2, 3)):
+        assert [await sender.ask(number)] == answers(number)
+        seen.update(client["id"] for client in redis_server.client.client_list())
+        assert len(seen) == connections + 1
 
 
 async def test_where_the_way_there_breaks_each_is_sent_again(sender: Sender, redis_server: Server) -> None:
-    await sender.ask(0)
-    tasks = [sender.ask(number) for number in range(5)]
-    redis_server.client.client_kill_filter(_type="normal", skipme=True)
-    assert list(await asyncio.gather(*tasks)) == answers(*range(5))
-    assert sender.connection.breaks == 1
-
-
-async def test_the_next_connection_after_an_idle_one_may_lead_to_another_server(
-    sender: Sender, redis_server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Link, "pause_after", None)  # no answer is lost, so nothing is tried again
-    for number in range(2):
-        assert [await sender.ask(number)] == answers(number)
+    """The next connection may lead to another server."""
+    for breaks in range(3):
+        assert await sender.ask_all(*range(5)) == answers(*range(5))
+        assert sender.connection.breaks == breaks
         redis_server.client.client_kill_filter(_type="normal", skipme=True)
-        await asyncio.sleep(0.05)
-    assert sender.connection.breaks == 2
 
 
 async def test_nobody_waits_for_a_connection_that_is_closed(sender: Sender, redis_server: Server) -> None:
@@ -168,15 +160,10 @@ async def test_what_a_cancelled_caller_sent_is_not_sent_again(sender: Sender, re
     assert sender.connection.ask(Program.get, b"m1") is None
 
 
-async def test_a_silent_server_is_retried(
-    sender: Sender, redis_server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("scrapy_neardup.server.asynchronous.SECONDS", 1.0)
-    monkeypatch.setattr("scrapy_neardup.server.asynchronous._LOOK", 0.1)
-    await sender.ask(0)
-    redis_server.pause(1.5)
-    tasks = [sender.ask(number) for number in range(5)]
-    assert list(await asyncio.gather(*tasks)) == answers(*range(5))
+async def test_a_silent_server_is_retried(sender: Sender, redis_server: Server) -> None:
+    sender.connection._arguments["socket_timeout"] = 0.5
+    redis_server.pause(1)
+    assert await sender.ask_all(*range(5)) == answers(*range(5))
     assert sender.connection.breaks > 0
 
 

@@ -23,7 +23,7 @@ from scrapy_neardup.model import Page
 from scrapy_neardup.page.extraction import PageContent, analyse
 from scrapy_neardup.page.limits import is_risky, limit_page
 from scrapy_neardup.workers import pool as pool_module
-from scrapy_neardup.workers.pool import WorkerPool, available_cores, default_size, free_memory, read_ahead
+from scrapy_neardup.workers.pool import WorkerPool, default_size, read_ahead
 from scrapy_neardup.workers.worker import ReadingOptions
 from tests.page.pages import ARTICLE, HOSTILE, NONE, PROSE
 from tests.processes import wait_until
@@ -225,13 +225,6 @@ def test_a_worker_that_grows_is_replaced_between_two_pages() -> None:
         assert (pool.replaced, "90 MB" in pool.why_replaced) == (1, True)
 
 
-def test_a_pool_is_busy_since_the_last_free_worker_took_a_page() -> None:
-    pool = WorkerPool(READING, 2)
-    for begun, since in (((), 0.0), ((2.0, 0.0), 0.0), ((2.0, 3.0, 1.0), 3.0)):
-        pool._workers = [Mock(begun=one) for one in begun]
-        assert pool.busy_since == since
-
-
 @slow
 def test_closing_waits_for_no_page(tmp_path: Path) -> None:
     before = {*threading.enumerate()}
@@ -320,40 +313,37 @@ def test_a_worker_ends_with_its_parent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("quota", "cores"), [("max 100000", 8), ("200000 100000", 2), ("50000 100000", 1), ("1600000 100000", 8), ("", 8)]
+    ("quota", "most", "free", "size"),
+    [
+        ("", "", None, 4),
+        ("max 100000", "max", 10**10, 4),
+        ("200000 100000", "", 10**10, 2),
+        ("1600000 100000", "", 10**10, 4),
+        ("150000 100000", "", 10**10, 2),
+        ("100000 100000", "", 10**10, 0),
+        ("", "", 10**9, 2),
+        ("", "", 3 * 10**8, 0),
+        ("", str(10**9 + 700), 10**10, 2),
+        ("", "600", 10**10, 0),
+        ("", "max", 10**9, 2),
+    ],
 )
-def test_a_containers_share_counts(quota: str, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {*range(8)}, raising=False)
-    (tmp_path / "cpu.max").write_text(quota, encoding="ascii")
-    assert available_cores(tmp_path) == cores
-    assert available_cores(tmp_path / "none") == 8
-
-
-@pytest.mark.parametrize(
-    ("most", "used", "free"),
-    [("max", "700", 2_048_000), ("1000", "700", 300), ("1000", "1001", 0), ("", "", 2_048_000)],
-)
-def test_the_memory_of_a_container_counts(most: str, used: str, free: int, tmp_path: Path) -> None:
-    (tmp_path / "memory.max").write_text(most, encoding="ascii")
-    (tmp_path / "memory.current").write_text(used, encoding="ascii")
-    machine = tmp_path / "meminfo"
-    machine.write_text("MemTotal:    9000 kB\nMemAvailable:    2000 kB\n", encoding="ascii")
-    assert free_memory(tmp_path, machine) == free
-    assert free_memory(tmp_path / "none", tmp_path / "none") is None
-
-
-@pytest.mark.parametrize(
-    ("cores", "memory", "size"),
-    [(8, None, 4), (8, 10**10, 4), (8, 10**9, 2), (8, 3 * 10**8, 0), (2, None, 2), (1, 10**10, 0)],
-)
-def test_little_memory_means_few_workers_and_one_core_none(
-    cores: int, memory: int | None, size: int, monkeypatch: pytest.MonkeyPatch
+def test_workers_have_room_on_the_machine_and_in_its_container(
+    quota: str, most: str, free: int | None, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool_module, "available_cores", lambda: cores)
-    monkeypatch.setattr(pool_module, "free_memory", lambda: memory)
-    assert default_size() == size
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {*range(8)}, raising=False)
+    available = "" if free is None else f"MemAvailable: {free // 1024} kB\n"
+    for name, content in {
+        "cpu.max": quota,
+        "memory.max": most,
+        "memory.current": "700",
+        "meminfo": f"MemTotal: 9 kB\n{available}",
+    }.items():
+        (tmp_path / name).write_text(content, encoding="ascii")
+    assert default_size(tmp_path, tmp_path / "meminfo") == size
+    assert default_size(tmp_path / "none", tmp_path / "none") == 4
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert default_size() == 0
+    assert default_size(tmp_path, tmp_path / "meminfo") == 0
 
 
 # Records that are read ahead: their order, their number, and errors.
@@ -394,14 +384,18 @@ def read_records(records: Iterable[InputRecord], pool: IdlePool, **more: int) ->
         yield record.number, answer.url if isinstance(answer, Page) else None
 
 
-def test_records_keep_their_order_whichever_page_is_read_first() -> None:
+def test_records_keep_their_order_whichever_page_is_read_first_and_come_before_an_error() -> None:
     pool = IdlePool(is_idle=True)
 
     def records() -> Iterator[InputRecord]:
-        yield from (entry(1), entry(2, None), Malformed("feed", 3, "line", "no JSON"), entry(4))
+        yield from (entry(1), entry(2), entry(3, None), Malformed("feed", 4, "line", "no JSON"), entry(5))
         pool.answer_all()
+        raise NearDupError("the file ends in the middle")
 
-    assert [*read_records(records(), pool)] == [(1, "1"), (2, None), (3, None), (4, "4")]
+    found = read_records(records(), pool, first_pages=1)
+    assert [next(found) for _ in range(5)] == [(1, None), (2, "2"), (3, None), (4, None), (5, "5")]
+    with pytest.raises(NearDupError):
+        next(found)
 
 
 @pytest.mark.parametrize(("html", "most"), [("<p>", 64), ("x" * 100, 10)])
@@ -412,17 +406,3 @@ def test_the_pages_that_are_read_ahead_have_bounds(html: str, most: int, monkeyp
         assert found == (place, str(place))
         assert len(pool.pages) <= place + most
     assert len(pool.pages) == 200
-
-
-def test_the_first_pages_are_not_worth_a_process() -> None:
-    expected = [(0, None), (1, None), (2, None), (3, "3"), (4, "4")]
-    assert [*read_records(map(entry, range(5)), IdlePool(), first_pages=3)] == expected
-
-    def records() -> Iterator[InputRecord]:
-        yield from map(entry, range(3))
-        raise NearDupError("the file ends in the middle")
-
-    found = read_records(records(), IdlePool())
-    assert [next(found) for _ in range(3)] == [(0, "0"), (1, "1"), (2, "2")]
-    with pytest.raises(NearDupError):
-        next(found)

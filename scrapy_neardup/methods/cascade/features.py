@@ -85,6 +85,8 @@ class Features(NamedTuple):
     length: int
     #: Number of different shingles of the smaller page.
     smaller: int
+    #: Headlines of both pages that count.
+    headlines: frozenset[int]
 
 
 #: The features in the order of ``explain``, with their meanings. The score's come first.
@@ -128,8 +130,8 @@ def compare(
     names = length >= FIXED.names_again and (is_one_site or not (new.site and earlier.site))
     gone, other_name = title.differ(earlier, names=names) if title and other_words else (0, False)
     similar_title, other_numbers = _compare_titles(new, earlier)
-    has_same_headline = bool(common_headlines(new, earlier, similar_title, other_name=other_name))
-    same_title = float(new.has_title_of(earlier) or has_same_headline)
+    headlines = _common_headlines(new, earlier, similar_title, other_name=other_name)
+    same_title = float(bool(headlines) or new.has_title_of(earlier))
     is_repeated = same_title > 0 or new.title == earlier.title > 0
     titles_tell = gone > 0 or other_name or is_repeated or similar_title < p.retitled or other_numbers
     form = _form(new, earlier, both.containment, in_form=found.in_form or titles_tell)
@@ -154,10 +156,11 @@ def compare(
         sentences=_overlap_share(new.sentences, earlier.sentences, {key & 0xFFFFFFFF for key in common}),
         length=length,
         smaller=smaller,
+        headlines=headlines,
     )
 
 
-def common_headlines(new: Sketch, earlier: Sketch, title: float, *, other_name: bool) -> frozenset[int]:
+def _common_headlines(new: Sketch, earlier: Sketch, title: float, *, other_name: bool) -> frozenset[int]:
     """Return the headlines of both pages; ``title``: how similar the titles are.
 
     If these share little, and each names another thing (``other_name``), a headline that is neither names the site.

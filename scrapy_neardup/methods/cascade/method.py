@@ -85,9 +85,9 @@ class Cascade(Method):
         # may have been found differently too, so both give keys.
         keys += of_core.longest[: p.sentence_keys] + of_core.keys
         if is_partial:
-            keys += of_all.keys
+            keys += [key for key in of_all.keys if key not in keys]
         return Fingerprint(
-            tuple(dict.fromkeys(keys)),
+            tuple(keys),
             packed,
             found.counted,
             of_whole.minwise if text.own is not text.whole else b"",

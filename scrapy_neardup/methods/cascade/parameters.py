@@ -56,8 +56,8 @@ class CascadeParameters(Parameters):
     #: the other (``excerpt``).
     least: float = decides(number(0.48))
     #: A site is a catalogue if this share of its pages resembles another page of the site under another title. Of
-    #: articles one page in a hundred does, of forms and adverts up to 0.19. 1 means never.
-    catalogue: float = decides(number(0.2))
+    #: articles up to 0.04 do, of job advertisements 0.06 to 0.15, of packages 0.2 to 0.4. 1 means never.
+    catalogue: float = decides(number(0.06))
     #: Texts with fewer different shingles are short. They are copies if both give the same numbers and one contains
     #: every sentence of the other. Between sites it is enough if no title word is gone.
     short: int = whole(120, 1, 4096)
@@ -118,7 +118,8 @@ class FixedThresholds(NamedTuple):
     few_numbers: int = 5
     #: Share of numbers, of the text with fewer, that the other one lacks: from it on a page is another notice.
     other_numbers: float = 0.6
-    #: A text with at most so many different shingles may be a bulletin: a site gives other numbers under one title.
+    #: A text with at most so many different shingles may be a bulletin, or a form: a site gives other numbers under one
+    #: title, or the same text under titles with other numbers.
     bulletin: int = 1000
     #: Two lists of links are the same if they have this share of the shorter one in common.
     same_links: float = 0.5

@@ -88,11 +88,11 @@ def read(page: Page, is_common: IsCommon, is_own: IsCommon, p: CascadeParameters
     lines = {part: letters(one) for part, one in spelt.items()}
     parts = {_TITLE_PART + line: part for part, line in lines.items()}
     titles = [*parts]
-    headlines = [letters(_normalize(line, p)) for line in page.headline.split("\n") if line]
+    headlines = [letters(_normalize(line, p)) for line in page.headline.split("\n") if line] if page.headline else []
     titles += [_TITLE_PART + line for line in headlines]
     main = main_part(of_title, [lines[part] for part in of_title], headlines)
     title = lines[main] if of_title else ""
-    left_out = frozenset[str]()
+    left_out: frozenset[str] = frozenset()
     if title and headlines and (agreeing := {line for line in headlines if line and (line in title or title in line)}):
         # Beside a headline that agrees with the title, others name the site or its parts.
         left_out = frozenset(_TITLE_PART + line for line in headlines if line not in agreeing) - parts.keys()

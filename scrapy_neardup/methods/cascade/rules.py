@@ -6,7 +6,7 @@ from collections.abc import Callable, Set
 from functools import cached_property
 from typing import NamedTuple
 
-from scrapy_neardup.methods.cascade.features import Features, common_headlines, compare, overlap
+from scrapy_neardup.methods.cascade.features import Features, compare, overlap
 from scrapy_neardup.methods.cascade.parameters import FIXED, CascadeParameters
 from scrapy_neardup.methods.cascade.site import Ruling, SiteEvidence, compare_on_site
 from scrapy_neardup.methods.cascade.sketch import HEAD, NUMBER, Sketch
@@ -41,7 +41,8 @@ class PairJudge:
         counts = fingerprint.site
         #: Share of the site's pages that look like a page under another title; 0 between sites.
         self.share_of_forms = counts.template_share() if counts and self.may_be_one_site else 0.0
-        self.is_on_catalogue = self.share_of_forms >= parameters.catalogue
+        # The titles tell items apart, so without one nobody knows.
+        self.is_on_catalogue = self.share_of_forms >= parameters.catalogue and bool(new.words and earlier.words)
         self.parameters = parameters.on_catalogue() if self.is_on_catalogue else parameters
 
     @cached_property
@@ -117,9 +118,7 @@ class PairJudge:
             self.new.lines,
             self.earlier.lines,
             self.fingerprint.site,
-            common_headlines=common_headlines(
-                self.new, self.earlier, features.title, other_name=features.other_name > 0
-            ),
+            common_headlines=features.headlines,
             titles_alike=titles_alike and not features.title_numbers,
             same_article=self.same_article,
             similarity=features.similarity,
@@ -185,20 +184,27 @@ Rule = Callable[[PairJudge], "Decision | None"]
 # The rules: each returns a decision if it applies.
 
 
-def _are_equal(pair: PairJudge) -> Decision | None:
-    """Equal texts are copies, unless they are short, perhaps of one site, and have quite other titles.
+def _are_bulletins(pair: PairJudge) -> Decision | None:
+    """Under quite other titles, or such with other numbers, a short text that may be of one site is two notices.
 
-    A bulletin says the same every day.
+    It says the same every day, or of two people. Of one known site an equal text may be longer, if the numbers differ.
     """
-    if not pair.same_article:
+    same_titles = pair.new.words == pair.earlier.words
+    if same_titles or not pair.may_be_one_site or pair.has_one_number:  # then the features are not needed
         return None
-    new, earlier, short = pair.new, pair.earlier, pair.parameters.short
-    may_be_bulletin = new.shingles < short and pair.may_be_one_site and not pair.has_one_number
-    if may_be_bulletin and pair.texts.length < short and (pair.has_other_title or pair.texts.title_numbers):
-        return Decision(False, "Both texts are short and equal, perhaps of one site, but their titles differ.")
+    features = pair.texts
+    may_be_long = pair.same_site and pair.same_article and features.title_numbers
+    most = FIXED.bulletin if may_be_long else pair.parameters.short - 1
+    if features.length > most or not (pair.has_other_title or features.title_numbers):
+        return None
+    return Decision(False, "The texts may be bulletins of one site: they are short, and their titles differ.")
+
+
+def _are_equal(pair: PairJudge) -> Decision | None:
+    """Equal texts are copies."""
     if not pair.is_equal:
         return None
-    what = "articles on both pages" if new.article or earlier.article else "texts"
+    what = "articles on both pages" if pair.new.article or pair.earlier.article else "texts"
     return Decision(True, f"The {what} are identical.")
 
 
@@ -215,10 +221,11 @@ def _were_retitled(pair: PairJudge) -> Decision | None:
     An editor changed the title, and with it the words of the URL. A new number in text or title is news. On a
     catalogue the variants of a product may share the number.
     """
-    features, p, new, earlier = pair.features, pair.parameters, pair.new, pair.earlier
+    if not pair.has_one_number or pair.is_on_catalogue:  # then the features are not needed
+        return None
+    features, new, earlier = pair.features, pair.new, pair.earlier
     has_numbers = any(word & NUMBER for word in new.words - earlier.words) or new.numbers.adds_to(earlier.numbers)
-    has_news = has_numbers or features.contained < FIXED.contained_retitled
-    if not pair.has_one_number or pair.is_on_catalogue or features.similarity < p.base or has_news:
+    if features.similarity < pair.parameters.base or features.contained < FIXED.contained_retitled or has_numbers:
         return None
     share = f"at least {FIXED.contained_retitled:.0%}"
     return Decision(True, f"Both URLs have the number of one article, and the earlier page contains {share} of it.")
@@ -254,33 +261,25 @@ def _differ_with_boilerplate(pair: PairJudge) -> Decision | None:
 
 
 def _are_two_notices(pair: PairJudge) -> Decision | None:
-    """Each title has a word that the other page lacks. Very similar pages of two sites are exempt, as edited copies."""
-    features = pair.features
-    if features.gone < 1.0 or (not features.form and features.similarity >= pair.parameters.certain):
-        return None
-    return Decision(False, "Each page's title has a word that the other page lacks. They are two notices.")
+    """Each title has a word that the other page lacks; or the titles give other numbers, and the openings differ.
 
-
-def _open_differently(pair: PairJudge) -> Decision | None:
-    """Pages are two articles if titles and openings differ: the rest may be a template, or a disclaimer.
-
-    Titles differ if they give other numbers. Where the common text may be a template, they also differ by words.
+    The rest may be a template or a disclaimer. Very similar pages are exempt, but not from the first in a form.
     """
     features = pair.features
-    other_title = features.title_numbers or (features.form and features.title < pair.parameters.retitled)
-    if not other_title or features.reworded or features.similarity >= pair.parameters.certain:
-        return None
-    if pair.new.opens_like(pair.earlier):
-        return None
-    return Decision(False, "The common text may be a template: the titles and the openings differ.")
+    is_certain = features.similarity >= pair.parameters.certain
+    if features.gone == 1.0 and (features.form or not is_certain):
+        return Decision(False, "Each page's title has a word that the other page lacks. They are two notices.")
+    if features.title_numbers and not is_certain and not pair.new.opens_like(pair.earlier):
+        return Decision(False, "The titles give other numbers, and the openings differ. They are two notices.")
+    return None
 
 
 def _have_other_names(pair: PairJudge) -> Decision | None:
     """Pages that may be of one site are about two things if each title has a word that is nowhere in the other page.
 
     On one site nearly equal pages are exempt, as one advert under many titles, but not on a catalogue. Otherwise an
-    earlier page, this one or a third one, must show a form: it looks like the new page, and a title word is gone. One
-    article that an editor retitled is one thing. Pages from HTML have headlines and lines as evidence.
+    earlier page, this one or a third one, must show a form: it looks like the new page, and a title word is gone. No
+    nearly equal form is long. Pages from HTML have headlines and lines as evidence.
     """
     if pair.new.words == pair.earlier.words or pair.new.lines is not None:  # then the features are not needed
         return None
@@ -289,7 +288,11 @@ def _have_other_names(pair: PairJudge) -> Decision | None:
         return None
     may_be_advert = features.similarity >= FIXED.one_advert and not pair.is_on_catalogue
     is_in_form = pair.fingerprint.in_form or pair.in_form
-    if (not is_in_form and (may_be_advert or not pair.same_site)) or _were_retitled(pair):
+    if pair.same_site:
+        is_exempt = may_be_advert and (features.length > FIXED.bulletin or not is_in_form)
+    else:
+        is_exempt = not is_in_form
+    if is_exempt:
         return None
     reason = "The common text may be a form, and each title has a word that the other page lacks."
     return Decision(False, f"{reason} They are about two things.")
@@ -328,14 +331,14 @@ def _reach_score(pair: PairJudge) -> Decision | None:
 
 #: The first rule that applies decides.
 RULES: tuple[Rule, ...] = (
+    _were_retitled,
     _have_other_names,
+    _are_bulletins,
     _are_equal,
     _has_little_left,
-    _were_retitled,
     _are_short,
     _differ_with_boilerplate,
     _are_two_notices,
-    _open_differently,
     _give_other_numbers,
     _reach_score,
 )

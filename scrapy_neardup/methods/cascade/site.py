@@ -113,8 +113,8 @@ def compare_on_site(
 ) -> SiteEvidence:
     """Compare the lines of two pages of one site.
 
-    ``common_headlines``: those of both that count. ``titles_alike``: the titles are similar and give the same numbers.
-    ``same_article``: see ``SiteEvidence``. ``similarity``: of the texts.
+    ``common_headlines``: headlines of both pages that count. ``titles_alike``: the titles are similar and give the
+    same numbers. ``same_article``: see ``SiteEvidence``. ``similarity``: of the texts.
     """
     fingerprints = np.array([*new.lines, *old.lines, *new.headlines, *old.headlines], np.uint32)
     page_counts = counts.pages_on_site(fingerprints) if counts else np.zeros(len(fingerprints), np.uint16)

@@ -199,7 +199,7 @@ class Sketch:
         return replace(self, whole=count, shingles=count, minwise=self.article.minwise)
 
     def has_title_of(self, other: Sketch) -> bool:
-        """Whether the titles are equal. Either may have another part, but not each one of its own."""
+        """Whether the titles are equal. One of them may have a further part, but not both."""
         return self.title == other.title > 0 and (self.words <= other.words or self.words >= other.words)
 
     @property

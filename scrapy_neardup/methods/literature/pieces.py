@@ -183,7 +183,7 @@ class Punctuation(PublishedMethod):
     pages are duplicates from 3.0 on: the same title and two pieces, or all three pieces.
 
     One mark more moves the cuts and changes all pieces: copies with text removed or added are missed, those with
-    another word are found. A comma or dot inside 1,200, 3.5 or example.com is no mark, nor are the dots of an ellipsis.
+    another word are found. A comma or dot inside 1,200, 3.5 or example.com is no mark. An ellipsis is none either.
     Differences: empty titles are not equal. A title or piece of many originals does not count. A text with fewer than
     ``min_marks`` marks has no pieces, as these would be short.
     """
@@ -195,7 +195,7 @@ class Punctuation(PublishedMethod):
     def signature(self, text: Text) -> tuple[Sequence[int], bytes]:
         """The hashes are the keys; the signature has title and pieces, 8 bytes each, 0 for a missing one.
 
-        A text without pieces has its whole body as a key, too, for exact copies.
+        A text without pieces also has its whole body as a key, for exact copies.
         """
         title = letters(text.title)
         marks, string = text_beside_marks(text.body)

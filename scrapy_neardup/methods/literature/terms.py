@@ -220,7 +220,7 @@ class Keywords(PublishedMethod):
     frequent         (part 1) the same keywords, each as often: the MD5 of, say, 网页12搜索10引擎7
     description      (1) the same meta description, or without one the same first 512 bytes of text
     ordered          (2) the same keywords in the same order of weight
-    set              (3) the same keywords in whatever order
+    set              (3) the same keywords in any order
     ordered_weights  (4) as ordered, and ||Wi-Wj||² / (||Wi||²+||Wj||²) is below ``alpha``
     set_weights      (5) as set, and the same of the weights
     ===============  =================================================================================

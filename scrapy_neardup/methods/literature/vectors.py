@@ -79,7 +79,7 @@ class SimHash(PublishedMethod):
     name = "simhash"
     parameters_type = SimHashParameters
     parameters: SimHashParameters
-    #: A block alone says little: many fingerprints share one, and all must be compared.
+    #: One block says little: many fingerprints share one, and all must be compared.
     common = 1024
     candidates = 4096
 
@@ -169,7 +169,7 @@ class RandomProjection(PublishedMethod):
     name = "random_projection"
     parameters_type = RandomProjectionParameters
     parameters: RandomProjectionParameters
-    #: A key alone says little: many pages share one, and all must be compared.
+    #: One key says little: many pages share one, and all must be compared.
     common = 1024
     candidates = 4096
 
@@ -188,7 +188,7 @@ class RandomProjection(PublishedMethod):
 
 
 def project(hashes: npt.NDArray[np.uint64], weights: npt.NDArray[np.int64], bits: int) -> int:
-    """Return ``bits`` signs of random sums; every 64 of them mix the words' hashes anew."""
+    """Return ``bits`` signs of random sums; every 64 of them mix the words' hashes again."""
     value = 0
     for block in range(1, bits // 64 + 1):
         value = value << 64 | sign_bits(mix64(hashes ^ np.uint64(block * _STEP % 2**64)), weights)
