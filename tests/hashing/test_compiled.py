@@ -201,6 +201,7 @@ def test_pages_are_counted_the_same_both_ways() -> None:
         turns = iter((one, other))
         native, python = both(lambda count=count, turns=turns: count(next(turns)))  # type: ignore[misc]
         assert native == python
+        assert one.everywhere.memory == other.everywhere.memory
         assert step != 399 or any(native[2])
     assert any(skipped)
     assert not all(skipped)
