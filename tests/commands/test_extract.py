@@ -65,7 +65,7 @@ def extracted(html: str, url: str) -> str:
     ("page", "settings", "reader", "why"),
     [
         ("article", {}, "article", "and is also judged on its own."),
-        ("prose", {}, "prose", "but it is ignored: an article needs 60 letters, 50% of the prose"),
+        ("prose", {}, "prose", "but it is ignored: an article needs 60 letters, 33% of the prose"),
         ("none", {}, "none", "none of its 2 visible lines is prose."),
         ("article", {"NEARDUP_EXTRACTOR": f"{__name__}.extracted"}, "extractor", "NEARDUP_EXTRACTOR gave 85 letters, "),
     ],

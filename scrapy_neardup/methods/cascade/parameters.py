@@ -56,7 +56,8 @@ class CascadeParameters(Parameters):
     #: the other (``excerpt``).
     least: float = decides(number(0.48))
     #: A site is a catalogue if this share of its pages resembles another page of the site under another title. Of
-    #: articles up to 0.04 do, of job advertisements 0.06 to 0.15, of packages 0.2 to 0.4. 1 means never.
+    #: articles up to 0.04 do, of job advertisements 0.06 to 0.15, of packages 0.2 to 0.4. 1 means never. See
+    #: ``FixedThresholds.unknown_catalogue``.
     catalogue: float = decides(number(0.06))
     #: Texts with fewer different shingles are short. They are copies if both give the same numbers and one contains
     #: every sentence of the other. Between sites it is enough if no title word is gone.
@@ -110,6 +111,8 @@ class FixedThresholds(NamedTuple):
     one_advert: float = 0.94
     #: Different shingles from which a text repeats what its title names: a teaser goes on where the title ends.
     names_again: int = 200
+    #: The least ``catalogue`` for unknown sites: agency texts of many outlets reach 0.19.
+    unknown_catalogue: float = 0.2
     #: Similarity below which title words are not compared, as the pages are no copies.
     compared: float = 0.3
     #: Different numbers in sentences that the earlier page lacks: more than a date has, as pages of a day share dates.

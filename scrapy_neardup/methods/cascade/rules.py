@@ -41,8 +41,10 @@ class PairJudge:
         counts = fingerprint.site
         #: Share of the site's pages that look like a page under another title; 0 between sites.
         self.share_of_forms = counts.template_share() if counts and self.may_be_one_site else 0.0
+        # Outlets retitle agency texts, so of unknown sites more pages must look alike.
+        least = parameters.catalogue if self.same_site else max(parameters.catalogue, FIXED.unknown_catalogue)
         # The titles tell items apart, so without one nobody knows.
-        self.is_on_catalogue = self.share_of_forms >= parameters.catalogue and bool(new.words and earlier.words)
+        self.is_on_catalogue = self.share_of_forms >= least and bool(new.words and earlier.words)
         self.parameters = parameters.on_catalogue() if self.is_on_catalogue else parameters
 
     @cached_property
