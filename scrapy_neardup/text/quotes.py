@@ -34,20 +34,21 @@ _SAYS = 10
 #: Most lines of a signature, most characters of each, and most lines of a header.
 _SIGNATURE, _SIGNATURE_LINE, _MOST_HEADS = 8, 80, 5
 
-_MARKS, _COLONS = (">", "＞"), (":", "：")
+#: A bar marks a quote of some mail programs, if an attribution stands above it. Otherwise it begins the row of a table.
+_MARKS, _BAR, _COLONS = (">", "＞"), "|", (":", "：")
 _WROTE = re.compile(
-    r"\b(?:wrote|writes|schrieb|schreef|skrev|napisał|pisze|escribió|escreveu|пишет|написал)\b"
-    r"|a écrit|ha scritto|写道|寫道|書きました",
+    r"\b(?:wrote|writes|schrieb|schreef|skrev|napisał|pisze|escreveu|пишет|написал)\b"
+    r"|\bescribi[ó?�]|\ba [é?�]crit|ha scritto|写道|寫道|書きました",
     re.IGNORECASE,
 )
-_ADDRESS = re.compile(r"[\w.+-]@[\w-]{1,60}\.")
+_ADDRESS = re.compile(r"[\w.+-](?:@| at )[\w-]{1,60}\.")  # archives write "at"
 _CLOCK = re.compile(r"\d[:.h]\d\d")
 _OPENS = ("on ", "am ", "le ", "el ", "il ", "em ", "op ", "den ", "在", "于", "於")
 _SEPARATOR = re.compile(
-    r"-{3,20} {0,2}(?:original message|ursprüngliche nachricht|message d'origine|mensaje original|messaggio originale"
-    r"|mensagem original|forwarded message|weitergeleitete nachricht|message transféré|原始邮件|原始郵件|回复的原邮件"
-    r"|元のメッセージ|转发邮件|轉寄郵件) {0,2}-{3,20}"
-    r"|begin forwarded message[:：]?",
+    r"-{3,60} {0,2}(?:original message|urspr[ü?�]ngliche nachricht|message d'origine|mensaje original|mensagem original"
+    r"|messaggio originale|(?:start of )?forwarded message|weitergeleitete nachricht|message transféré|原始邮件"
+    r"|原始郵件|回复的原邮件|元のメッセージ|转发邮件|轉寄郵件) {0,2}-{3,60}"
+    r"|begin forwarded message[:：]?|>>> .{1,80}<.{3,80}> .{4,20}\d:\d\d.{0,6} >>>",
     re.IGNORECASE,
 )
 #: The header of a quoted message, which has its time in a line such as "Sent:".
@@ -57,6 +58,7 @@ _HEADER = re.compile(
     r"\*?(?:sent|gesendet|envoyé|发送时间|发送日期|日期|寄件日期) ?[:：]",
     re.IGNORECASE,
 )
+_FIELD = re.compile(r"\*?[^\W\d_][\w -]{0,20}[:：]")
 _POSTED = re.compile(
     r"(?:引用|回复|回覆) ?[:：]? ?.{1,60}(?:的发言|的發言|的帖子|发表的|發表的)[:：]?"
     r"|(?:原帖由|引用由) ?.{1,80}(?:发表|發表)[:：]?|楼主.{0,40}(?:说|說|写道) ?[:：]"
@@ -132,7 +134,7 @@ def _is_heading(line: str) -> bool:
 
 def _is_dated(line: str) -> bool:
     """Whether a mail program wrote a line of attribution: it gives a time or an address."""
-    return is_attribution(line) and ("@" in line or _CLOCK.search(line) is not None)
+    return is_attribution(line) and (_ADDRESS.search(line) or _CLOCK.search(line)) is not None
 
 
 class _Message:
@@ -145,6 +147,11 @@ class _Message:
         self._found: set[int] = set()
         #: Whether there is a sign that this is a message.
         self._is_message = is_reply
+        has_bars = any(
+            line.startswith(_BAR) and is_attribution(self._line(self._near(number, -1)))
+            for number, line in enumerate(self._lines)
+        )
+        self._marks = (*_MARKS, _BAR) if has_bars else _MARKS
 
     def quotes(self) -> set[int]:
         self._in_tags()
@@ -181,17 +188,19 @@ class _Message:
     def _to_the_end(self) -> int:
         """Return the line where an unmarked quote begins that goes on to the end, or the number of lines."""
         count, own = len(self._lines), 0
-        last_mark = max((number for number, line in enumerate(self._lines) if line.startswith(_MARKS)), default=-1)
         for number, line in enumerate(self._lines):
             if number in self._found:
                 continue
             # Without a text above it, a forwarded message is the page itself.
             if own and self._begins_message(number, own):
                 self._is_message = True
-                if number > last_mark:
+                after = self._lines[number + 1 : number + 2 * _MOST_HEADS]
+                quoted = next((one for one in after if one and not _FIELD.match(one)), "")
+                # A marked text may be answered line by line. In any other one the marks are of still earlier messages.
+                if not quoted.startswith(self._marks):
                     self._found.update(range(number, count))
                     return number
-            own += 0 if line.startswith(_MARKS) else self._letters[number]
+            own += 0 if line.startswith(self._marks) else self._letters[number]
         return count
 
     def _begins_message(self, number: int, own: int) -> bool:
@@ -200,24 +209,35 @@ class _Message:
             return True
         if own < _SAYS or len(line) > _LONGEST_HEADING:  # the header of the message itself
             return False
-        if "@" in line and line.casefold().startswith(_OPENS) and is_attribution(line):
+        if line.casefold().startswith(_OPENS) and is_attribution(line) and _ADDRESS.search(line):
             return True
         return _HEADER.match("\n".join(self._lines[number : number + _MOST_HEADS])) is not None
 
     def _after_marks(self, end: int) -> None:
         """Find lines that begin with a mark. Without attribution they may be prompts or a list of links."""
-        marked = [number < end and line.startswith(_MARKS) for number, line in enumerate(self._lines)]
+        marked = [number < end and line.startswith(self._marks) for number, line in enumerate(self._lines)]
         for number in range(1, len(marked) - 1):  # one empty line may lie between two of them
             marked[number] |= not self._lines[number] and marked[number - 1] and marked[number + 1]
-        for start, _ in _runs(marked):
-            before = self._near(start, -1)
-            if before in self._found or is_attribution(self._line(before)):
-                self._add(before, before + 1)
-                above = self._near(before, -1)
+        for start, stop in _runs(marked):
+            introduction = self._introduction(start, stop)
+            if introduction >= 0:
+                self._add(introduction, introduction + 1)
+                above = self._near(introduction, -1)
                 if self._line(above).casefold().startswith(_OPENS) and _ADDRESS.search(self._line(above)[-200:]):
                     self._found.add(above)  # the attribution was wrapped
         if self._is_message:
             self._found.update(number for number, one in enumerate(marked) if one)
+
+    def _introduction(self, start: int, stop: int) -> int:
+        """Return the line that says who wrote marked lines, which may be the first of them; -1 if none does."""
+        before, first = self._near(start, -1), self._lines[start]
+        if before in self._found or is_attribution(self._line(before)):
+            return before
+        unmarked = [line.lstrip("> ＞|") for line in self._lines[start : min(start + 2, stop)]]
+        if unmarked[0] == "wrote:" and _is_dated(f"{self._line(before)} wrote:"):  # it was wrapped
+            return before
+        is_named = first.startswith(">>") and is_attribution(first)
+        return start if is_named or any(_is_dated(one) or _SEPARATOR.fullmatch(one) for one in unmarked) else -1
 
     def _in_posts(self) -> None:
         """Find the headings of forum quotes, and the paragraph after each if more text follows."""
@@ -251,8 +271,8 @@ class _Message:
         return self._lines[number] if number >= 0 else ""
 
     def _near(self, number: int, step: int) -> int:
-        """Return the nearest line with text among the two lines before (-1) or after (1), or -1."""
-        for found in (number + step, number + 2 * step):
+        """Return the nearest line with text among the three lines before (-1) or after (1), or -1."""
+        for found in range(number + step, number + 4 * step, step):
             if 0 <= found < len(self._lines) and self._lines[found]:
                 return found
         return -1

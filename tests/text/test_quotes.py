@@ -43,6 +43,16 @@ def test_a_message_is_left_with_its_own_words() -> None:
         f"[quote=Ada]{ASKED} [QUOTE]Never[/quote] Really?[/quote]{ANSWERED}",
         f"{ANSWERED}\n-- \nBob, {ASKED[:20]}\nHarbour office",
         f"On 3 March 2024, Ada wrote:\n> {ASKED}\n{ANSWERED}\n--\nBob",
+        # Archives hide addresses and lose accents; some programs mark with a bar, or mark the attribution, too.
+        f"On 3 March 2024 at 10:03, Ada wrote:\n| {ASKED}\n|\n| > Not at all\n{ANSWERED}",
+        f"2024/3/4 Ada <ada at a.example>:\n> {ASKED}\n{ANSWERED}",
+        f"Le 03/03/2024 10:03, Ada a ?crit :\n\n\n> {ASKED}\n{ANSWERED}",
+        f">>>>> Ada Byron writes:\n\n    > {ASKED}\n{ANSWERED}",
+        f"On Mon, Mar 4, 2024 at 10:03 AM Ada <ada at a.example\n> wrote:\n> {ASKED}\n{ANSWERED}",
+        f"{ANSWERED}\n> -----Original Message-----\n> From: Ada\n> {ASKED}",
+        f"{ANSWERED}\n-----Original Message-----\nFrom: Ada\nSent: Monday\n\n{ASKED}\n> Never",
+        f"{ANSWERED}\nOn Mar 9, 2024, at 3:53 AM, Ada <ada at a.example> wrote:\n{ASKED}\n> > Never",
+        f"{ANSWERED}\n>>> Ada <ada at a.example> 04/03/2024 21:15 >>>\n{ASKED}",
         f"{ANSWERED}\nSent from my iPhone",
     ]:
         own, quotes = split_quotes(text)

@@ -33,7 +33,7 @@ class Cascade(Method):
     """
 
     name: ClassVar[str] = "cascade"
-    version: ClassVar[int] = 5
+    version: ClassVar[int] = 6
     parameters_type: ClassVar[type[Parameters]] = CascadeParameters
     parameters: CascadeParameters
     variant_below: ClassVar[float] = 0.9

@@ -56,8 +56,8 @@ class CascadeParameters(Parameters):
     #: the other (``excerpt``).
     least: float = decides(number(0.48))
     #: A site is a catalogue if this share of its pages resembles another page of the site under another title. Of
-    #: articles up to 0.04 do, of job advertisements 0.06 to 0.15, of packages 0.2 to 0.4. 1 means never. See
-    #: ``FixedThresholds.unknown_catalogue``.
+    #: articles up to 0.04 do, of job advertisements 0.06 to 0.15, of packages 0.2 to 0.4. 1 means never. Texts
+    #: of unknown sites are one from 0.2 on.
     catalogue: float = decides(number(0.06))
     #: Texts with fewer different shingles are short. They are copies if both give the same numbers and one contains
     #: every sentence of the other. Between sites it is enough if no title word is gone.
