@@ -60,6 +60,7 @@ class AsyncLink:
                 try:
                     await self._exchange_or_pause()
                 except Exception as error:  # the last try, or an error that nobody foresaw: nobody must wait for ever
+                    await self._disconnect()  # it may hold answers that nobody has read
                     self._fail(error)
         finally:
             await self._disconnect()

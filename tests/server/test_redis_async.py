@@ -137,6 +137,22 @@ async def test_where_the_way_there_breaks_each_is_sent_again(sender: Sender, red
         redis_server.client.client_kill_filter(_type="normal", skipme=True)
 
 
+async def test_after_an_error_that_nobody_foresaw_each_program_has_its_own_answer(
+    sender: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await sender.ask(0)
+    read, fails = AbstractConnection.read_response, iter([False, True])
+
+    async def read_response(connection: AbstractConnection, **options: Any) -> Any:
+        if next(fails, False):
+            raise MemoryError
+        return await read(connection, **options)
+
+    monkeypatch.setattr(AbstractConnection, "read_response", read_response)
+    assert [type(one) for one in await sender.ask_all(*range(3))] == [MemoryError] * 3
+    assert await sender.ask_all(7, 8) == answers(7, 8)
+
+
 async def test_nobody_waits_for_a_connection_that_is_closed(sender: Sender, redis_server: Server) -> None:
     await sender.ask(0)
     redis_server.pause(0.8)
