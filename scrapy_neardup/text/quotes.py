@@ -41,7 +41,8 @@ _WROTE = re.compile(
     r"|\bescribi[ó?�]|\ba [é?�]crit|ha scritto|写道|寫道|書きました",
     re.IGNORECASE,
 )
-_ADDRESS = re.compile(r"[\w.+-](?:@[\w-]{1,60}\.| at [^\W\d][\w-]{0,60}\.[^\W\d])")  # archives write "at"
+# Archives write "at". In prose a place may stand there: "at St. Mary's".
+_ADDRESS = re.compile(r"[\w.+-](?:@[\w-]{1,60}\.| at [\w-]{1,60}\.[^\W\d_])")
 _CLOCK = re.compile(r"\d[:.h]\d\d")
 _OPENS = ("on ", "am ", "le ", "el ", "il ", "em ", "op ", "den ", "在", "于", "於")
 _SEPARATOR = re.compile(
@@ -148,7 +149,7 @@ class _Message:
         #: Whether there is a sign that this is a message.
         self._is_message = is_reply
         has_bars = any(
-            line.startswith(_BAR) and is_attribution(self._line(self._near(number, -1)))
+            line.startswith(_BAR) and not line.endswith(_BAR, 1) and _is_dated(self._line(self._near(number, -1)))
             for number, line in enumerate(self._lines)
         )
         self._marks = (*_MARKS, _BAR) if has_bars else _MARKS
@@ -214,7 +215,7 @@ class _Message:
         if own < _SAYS or len(line) > _LONGEST_HEADING:  # the header of the message itself
             return False
         if line.casefold().startswith(_OPENS) and is_attribution(line) and _ADDRESS.search(line):
-            return True
+            return "@" in line or _WROTE.search(line) is not None
         return _HEADER.match("\n".join(self._lines[number : number + _MOST_HEADS])) is not None
 
     def _after_marks(self, end: int) -> None:
@@ -240,8 +241,10 @@ class _Message:
         unmarked = [line.lstrip("> ＞|") for line in self._lines[start : min(start + 2, stop)]]
         if unmarked[0] == "wrote:" and _is_dated(f"{self._line(before)} wrote:"):  # it was wrapped
             return before
-        is_named = first.startswith(">>") and is_attribution(first)
-        return start if is_named or any(_is_dated(one) or _SEPARATOR.fullmatch(one) for one in unmarked) else -1
+        # Lines of code have addresses, too.
+        named = [one for one in unmarked if is_attribution(one) and ("<" in one or _WROTE.search(one))]
+        is_named = any(first.startswith(">>") or _is_dated(one) for one in named)
+        return start if is_named or any(map(_SEPARATOR.fullmatch, unmarked)) else -1
 
     def _in_posts(self) -> None:
         """Find the headings of forum quotes, and the paragraph after each if more text follows."""

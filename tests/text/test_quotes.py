@@ -48,6 +48,7 @@ def test_a_message_is_left_with_its_own_words() -> None:
         f"2024/3/4 Ada <ada at a.example>:\n> {ASKED}\n{ANSWERED}",
         f"Le 03/03/2024 10:03, Ada a ?crit :\n\n\n> {ASKED}\n{ANSWERED}",
         f">>>>> Ada Byron writes:\n\n    > {ASKED}\n{ANSWERED}",
+        f">>>>> On Mon, 4 Mar 2024,\n>>>>> Ada Byron (AB) wrote:\n\n > {ASKED}\n{ANSWERED}",
         f"On Mon, Mar 4, 2024 at 10:03 AM Ada <ada at a.example\n> wrote:\n> {ASKED}\n{ANSWERED}",
         f"{ANSWERED}\n> -----Original Message-----\n> From: Ada\n> {ASKED}",
         f"{ANSWERED}\n-----Original Message-----\nFrom: Ada\nSent: Monday\n\n{ASKED}\n> Never",
@@ -73,6 +74,11 @@ def test_in_doubt_a_line_is_the_pages_own() -> None:
         f"On 3 March 2024, the harbour master wrote:\n{ASKED}\n{ANSWERED}",
         f">>> print({ASKED!r})\n>>> print({ANSWERED!r})\nSo the two are printed one after the other.",
         "| ferry | sails |\n| 1 | at nine |\n| 2 | at ten |\nThis is the whole timetable of the winter.",
+        f"On 3 March 2024 at 10:03, Ada wrote:\n\n| ferry | sails |\n| --- | --- |\n| 1 | at nine |\n{ASKED}",
+        f"The script that Ada wrote:\n| cat ferries\n| grep Monday\n{ASKED}",
+        f"Report of the harbour\nOn 3 March at 9 a.m. we met Ada at St. Mary's. She said:\n{ASKED}",
+        f"Report of the harbour\nOn 3 March 2024 we put it at ferry.example. There you can read:\n{ASKED}",
+        f">>> for one in ['ada@a.example', 2]:\n>>>     print(one)\n{ASKED}",
         f"Ferry\nFrom: Ada\nSent: Monday\nTo: Bob\nSubject: Ferry\n\n{ASKED}",  # the message's own head
         f"Begin forwarded message:\nFrom: Ada\nDate: Monday\n\n{ASKED}",  # that is the message
         f"{ASKED}\n--\n" + "\n".join(f"{ANSWERED} {n}" for n in range(12)),  # a line between two parts
