@@ -21,8 +21,8 @@ _LOOK = 1.0
 class AsyncLink:
     """Sends programs by its own connection, without waiting for the answers to earlier ones.
 
-    If the connection breaks, it sends those without an answer again. A program that the server asks for once more goes
-    behind later ones. One that it has no memory for is sent again after a pause, and holds up no other.
+    If the connection breaks, it sends those without an answer again. If the server asks for a program once more, that
+    goes behind later ones. If it has no memory for a program, that is sent again after a pause, and holds up no other.
     """
 
     def __init__(self, link: Link) -> None:
@@ -127,7 +127,7 @@ class AsyncLink:
         return None if self._link.locator is None else await asyncio.to_thread(self._link.locate)
 
     async def _send(self, connection: Any) -> None:
-        """Send the programs that wait. Those of one step of the loop go together."""
+        """Send the programs that wait. All programs of one step of the loop go together."""
         while True:
             await self._has_unsent.wait()
             self._has_unsent.clear()
