@@ -127,8 +127,11 @@ def test_states_of_two_recipes_are_not_merged(tmp_path: Path, east: Path, west: 
         SQLite, str(tmp_path / "secret.sqlite"), state_recipe(CASCADE, None), secret=Secret(b"another secret")
     )
     store.close()
-    with pytest.raises(StoreMismatch, match=r"different secrets.* give them the same NEARDUP_SECRET"):
-        run("merge", url(west), "--store", url(tmp_path / "secret.sqlite"))
+    for names in ([west], [west, tmp_path / "secret.sqlite"]):
+        target = tmp_path / ("secret.sqlite" if len(names) == 1 else "new.sqlite")
+        with pytest.raises(StoreMismatch, match=r"different secrets.* give them the same NEARDUP_SECRET"):
+            run("merge", *names, "--store", url(target))
+    assert not (tmp_path / "new.sqlite").exists()
 
 
 def test_a_merge_goes_on_where_it_was_killed_while_it_made_the_new_state(tmp_path: Path, east: Path) -> None:
