@@ -4,7 +4,7 @@ A reply that quotes a message holds all of it and is no copy. Mail programs and 
 Articles cite: text in quotation marks, in an indented paragraph or after a name stays. In doubt a line is the
 page's own.
 
-No page can make this slow: all patterns have bounded repetitions and see only short lines.
+No page can make this slow: repetitions are bounded, or none can follow another one over the same characters.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class QuoteMarkup(IntEnum):
 
 #: Longer lines do not introduce a quote, and a text with more lines is no message.
 _LONGEST_HEADING, _MOST_LINES = 250, 10_000
-#: Fewest letters of a line with content.
+#: Fewest letters that say something.
 _SAYS = 10
 #: Most lines of a signature, most characters of each, and most lines of a header.
 _SIGNATURE, _SIGNATURE_LINE, _MOST_HEADS = 8, 80, 5
@@ -41,14 +41,15 @@ _WROTE = re.compile(
     r"|\bescribi[ó?�]|\ba [é?�]crit|ha scritto|写道|寫道|書きました",
     re.IGNORECASE,
 )
-_ADDRESS = re.compile(r"[\w.+-](?:@| at )[\w-]{1,60}\.")  # archives write "at"
+# Archives write "at". In prose a place may stand there: "at St. Mary's".
+_ADDRESS = re.compile(r"[\w.+-](?:@[\w-]{1,60}\.| at [\w-]{1,60}\.[^\W\d_])")
 _CLOCK = re.compile(r"\d[:.h]\d\d")
 _OPENS = ("on ", "am ", "le ", "el ", "il ", "em ", "op ", "den ", "在", "于", "於")
 _SEPARATOR = re.compile(
     r"-{3,60} {0,2}(?:original message|urspr[ü?�]ngliche nachricht|message d'origine|mensaje original|mensagem original"
     r"|messaggio originale|(?:start of )?forwarded message|weitergeleitete nachricht|message transféré|原始邮件"
     r"|原始郵件|回复的原邮件|元のメッセージ|转发邮件|轉寄郵件) {0,2}-{3,60}"
-    r"|begin forwarded message[:：]?|>>> .{1,80}<.{3,80}> .{4,20}\d:\d\d.{0,6} >>>",
+    r"|begin forwarded message[:：]?|>>> [^<>]{1,80}<[^<>]{3,80}> [^<>]{4,30}>>>",
     re.IGNORECASE,
 )
 #: The header of a quoted message, which has its time in a line such as "Sent:".
@@ -116,7 +117,7 @@ def find_quotes(lines: Sequence[str], markup: Sequence[QuoteMarkup] = (), *, tit
 
     ``markup``: marks of the lines, if they come from HTML; ``title``: it may mark a reply.
     """
-    # Of most pages few or none. To look at a character is faster than a call.
+    # Most pages have few such lines, or none. To look at a character is faster than a call.
     likely = [line for line in lines if line and (line[0] in _FIRST or (line[-1] in _LAST and line.endswith(_ENDS)))]
     if len(lines) > _MOST_LINES or not (any(markup) or any(map(_is_sign, likely))):
         return frozenset()
@@ -148,7 +149,7 @@ class _Message:
         #: Whether there is a sign that this is a message.
         self._is_message = is_reply
         has_bars = any(
-            line.startswith(_BAR) and is_attribution(self._line(self._near(number, -1)))
+            line.startswith(_BAR) and not line.endswith(_BAR, 1) and _is_dated(self._line(self._near(number, -1)))
             for number, line in enumerate(self._lines)
         )
         self._marks = (*_MARKS, _BAR) if has_bars else _MARKS
@@ -163,14 +164,18 @@ class _Message:
 
     def _in_tags(self) -> None:
         """Find ``[quote]`` to ``[/quote]``, also nested ones."""
-        opened: list[int] = []
+        opened, spans, last = list[int](), list[tuple[int, int]](), 0
         for number, line in enumerate(self._lines):
             if _OPEN_TAG.match(line) and _CLOSE_TAG not in line.casefold():
                 opened.append(number)
             elif line.casefold().endswith(_CLOSE_TAG):
                 start = opened.pop() if opened else number
-                if not opened and (start < number or _OPEN_TAG.match(line)):
-                    self._add(start, number + 1)
+                if start < number or _OPEN_TAG.match(line):
+                    spans.append((start, number + 1))
+        for start, end in sorted(spans):
+            if end > last:  # not within another one
+                last = end
+                self._add(start, end)
 
     def _in_markup(self) -> None:
         """Find marked lines. Articles write "She wrote:" before a citation, so the attribution must be dated."""
@@ -210,7 +215,7 @@ class _Message:
         if own < _SAYS or len(line) > _LONGEST_HEADING:  # the header of the message itself
             return False
         if line.casefold().startswith(_OPENS) and is_attribution(line) and _ADDRESS.search(line):
-            return True
+            return "@" in line or _WROTE.search(line) is not None
         return _HEADER.match("\n".join(self._lines[number : number + _MOST_HEADS])) is not None
 
     def _after_marks(self, end: int) -> None:
@@ -222,8 +227,8 @@ class _Message:
             introduction = self._introduction(start, stop)
             if introduction >= 0:
                 self._add(introduction, introduction + 1)
-                above = self._near(introduction, -1)
-                if self._line(above).casefold().startswith(_OPENS) and _ADDRESS.search(self._line(above)[-200:]):
+                above = introduction - 1
+                if not self._opens(introduction) and self._opens(above) and _ADDRESS.search(self._line(above)[-200:]):
                     self._found.add(above)  # the attribution was wrapped
         if self._is_message:
             self._found.update(number for number, one in enumerate(marked) if one)
@@ -236,8 +241,10 @@ class _Message:
         unmarked = [line.lstrip("> ＞|") for line in self._lines[start : min(start + 2, stop)]]
         if unmarked[0] == "wrote:" and _is_dated(f"{self._line(before)} wrote:"):  # it was wrapped
             return before
-        is_named = first.startswith(">>") and is_attribution(first)
-        return start if is_named or any(_is_dated(one) or _SEPARATOR.fullmatch(one) for one in unmarked) else -1
+        # Lines of code have addresses, too.
+        named = [one for one in unmarked if is_attribution(one) and ("<" in one or _WROTE.search(one))]
+        is_named = any(first.startswith(">>") or _is_dated(one) for one in named)
+        return start if is_named or any(map(_SEPARATOR.fullmatch, unmarked)) else -1
 
     def _in_posts(self) -> None:
         """Find the headings of forum quotes, and the paragraph after each if more text follows."""
@@ -266,6 +273,10 @@ class _Message:
     def _add(self, start: int, end: int) -> None:
         self._found.update(range(start, end))
         self._is_message = True
+
+    def _opens(self, number: int) -> bool:
+        """Whether a line begins as an attribution does."""
+        return self._line(number)[:_SAYS].casefold().startswith(_OPENS)
 
     def _line(self, number: int) -> str:
         return self._lines[number] if number >= 0 else ""

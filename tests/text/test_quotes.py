@@ -48,6 +48,7 @@ def test_a_message_is_left_with_its_own_words() -> None:
         f"2024/3/4 Ada <ada at a.example>:\n> {ASKED}\n{ANSWERED}",
         f"Le 03/03/2024 10:03, Ada a ?crit :\n\n\n> {ASKED}\n{ANSWERED}",
         f">>>>> Ada Byron writes:\n\n    > {ASKED}\n{ANSWERED}",
+        f">>>>> On Mon, 4 Mar 2024,\n>>>>> Ada Byron (AB) wrote:\n\n > {ASKED}\n{ANSWERED}",
         f"On Mon, Mar 4, 2024 at 10:03 AM Ada <ada at a.example\n> wrote:\n> {ASKED}\n{ANSWERED}",
         f"{ANSWERED}\n> -----Original Message-----\n> From: Ada\n> {ASKED}",
         f"{ANSWERED}\n-----Original Message-----\nFrom: Ada\nSent: Monday\n\n{ASKED}\n> Never",
@@ -73,12 +74,19 @@ def test_in_doubt_a_line_is_the_pages_own() -> None:
         f"On 3 March 2024, the harbour master wrote:\n{ASKED}\n{ANSWERED}",
         f">>> print({ASKED!r})\n>>> print({ANSWERED!r})\nSo the two are printed one after the other.",
         "| ferry | sails |\n| 1 | at nine |\n| 2 | at ten |\nThis is the whole timetable of the winter.",
+        f"On 3 March 2024 at 10:03, Ada wrote:\n\n| ferry | sails |\n| --- | --- |\n| 1 | at nine |\n{ASKED}",
+        f"The script that Ada wrote:\n| cat ferries\n| grep Monday\n{ASKED}",
+        f"Report of the harbour\nOn 3 March at 9 a.m. we met Ada at St. Mary's. She said:\n{ASKED}",
+        f"Report of the harbour\nOn 3 March 2024 we put it at ferry.example. There you can read:\n{ASKED}",
+        f">>> for one in ['ada@a.example', 2]:\n>>>     print(one)\n{ASKED}",
         f"Ferry\nFrom: Ada\nSent: Monday\nTo: Bob\nSubject: Ferry\n\n{ASKED}",  # the message's own head
         f"Begin forwarded message:\nFrom: Ada\nDate: Monday\n\n{ASKED}",  # that is the message
         f"{ASKED}\n--\n" + "\n".join(f"{ANSWERED} {n}" for n in range(12)),  # a line between two parts
         "楼主说这条渡船每天早上五点半开第一班。\n晚上九点收班。",
         f"引用 3楼 张三 的发言：\n{ASKED}",  # nothing follows
         f"[quote]{ASKED}",
+        f"{ANSWERED}\nOn 3 May 2024 the two sides met at Geneva. They agreed on these points:\n{ASKED}",
+        f"{ANSWERED}\nOn 3 May 2024 we met at 9.30 at the pier, and then this came out:\n{ASKED}",
     ]:
         own, quotes = split_quotes(text)
         assert quotes == "", text
@@ -96,6 +104,15 @@ def test_quotes_of_forums_mails_and_replies_have_their_ends() -> None:
         text = f"> {ASKED}\n{ANSWERED}"
         assert split_quotes(text, title) == (ANSWERED, f"> {ASKED}")
         assert split_quotes(text, "Reply to Ada: the ferry") == (text, ""), title
+
+
+def test_only_the_attribution_of_a_quote_goes_with_it() -> None:
+    paragraph = "On Fridays the harbour office answers at office@harbour.example"
+    text = f"{paragraph}\n\nOn 3 March 2024, Ada wrote:\n> {ASKED}\n{ANSWERED}"
+    assert split_quotes(text)[0].split() == f"{paragraph} {ANSWERED}".split()
+    closed = f"[quote]{ANSWERED}\n[quote]{ASKED}[/quote]"
+    assert ASKED not in split_quotes(closed)[0]
+    assert ANSWERED in split_quotes(closed)[0], "nobody closed the first quote"
 
 
 def test_quotes_in_markup_include_their_attribution() -> None:
@@ -118,6 +135,7 @@ def test_no_text_takes_long() -> None:
         *("a\n--\n", "-----Original Message-----\n", "Begin forwarded message:\nTo:\n"),
         *(f"引用{'a' * 240}\n", f"{'发表于' * 80}:\n"),
         *("> a\n> b\nx\n\n", f"{'-' * 200}\n", f"{'wrote ' * 40}1@:\n", "Sent from my \n"),
+        *(f">>> {'<' * 80}{'> ' * 41}1:1\n", "| a\nA wrote:\n", "> wrote:\n", "[quote]a\n", "[/quote]a[/quote]\n"),
     ]:
         text = piece * (400_000 // len(piece))
         start = time.process_time()
