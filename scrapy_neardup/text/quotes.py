@@ -30,12 +30,13 @@ class QuoteMarkup(IntEnum):
 #: Longer lines do not introduce a quote, and a text with more lines is no message.
 _LONGEST_HEADING, _MOST_LINES = 250, 10_000
 #: Fewest letters that say something.
-_SAYS = 10
+_LEAST_LETTERS = 10
 #: Most lines of a signature, most characters of each, and most lines of a header.
-_SIGNATURE, _SIGNATURE_LINE, _MOST_HEADS = 8, 80, 5
+_SIGNATURE, _SIGNATURE_LINE, _HEADER_LINES = 8, 80, 5
 
 #: A bar marks a quote of some mail programs, if an attribution stands above it. Otherwise it begins the row of a table.
 _MARKS, _BAR, _COLONS = (">", "＞"), "|", (":", "：")
+# Archives may lose the accents of letters: then "?" or "�" stands for them.
 _WROTE = re.compile(
     r"\b(?:wrote|writes|schrieb|schreef|skrev|napisał|pisze|escreveu|пишет|написал)\b"
     r"|\bescribi[ó?�]|\ba [é?�]crit|ha scritto|写道|寫道|書きました",
@@ -94,7 +95,7 @@ def is_attribution(line: str) -> bool:
 
 
 def split_quotes(text: str, title: str = "") -> tuple[str, str]:
-    """Return the own text of a message, and the text it quotes; ``title`` is its subject.
+    """Return the own text of a message, and the rest: quotes, their attributions, signatures. ``title``: its subject.
 
     >>> split_quotes("On 3 March 2024, Ada wrote:\\n> The ferry sails at nine.\\nIt has sailed at ten since May.")
     ('It has sailed at ten since May.', 'On 3 March 2024, Ada wrote:\\n> The ferry sails at nine.')
@@ -181,7 +182,8 @@ class _Message:
         """Find marked lines. Articles write "She wrote:" before a citation, so the attribution must be dated."""
         for start, end in _runs([markup > QuoteMarkup.NONE for markup in self._markup]):
             before, first = self._near(start, -1), self._lines[start]
-            is_sure = _is_dated(self._line(before)) or _is_dated(first) or _is_heading(f"{first.rstrip('：:')}：")
+            heading = f"{first.rstrip('：:')}："  # forums may leave the colon out
+            is_sure = _is_dated(self._line(before)) or _is_dated(first) or _is_heading(heading)
             # A forum's mark counts for its own lines only: an indented article may surround them.
             quoted = [one for one in range(start, end) if is_sure or self._markup[one] is QuoteMarkup.QUOTED]
             if quoted:
@@ -199,7 +201,7 @@ class _Message:
             # Without a text above it, a forwarded message is the page itself.
             if own and self._begins_message(number, own):
                 self._is_message = True
-                after = self._lines[number + 1 : number + 2 * _MOST_HEADS]
+                after = self._lines[number + 1 : number + 2 * _HEADER_LINES]
                 quoted = next((one for one in after if one and not _FIELD.match(one)), "")
                 # A marked text may be answered line by line. In any other one the marks are of still earlier messages.
                 if not quoted.startswith(self._marks):
@@ -212,11 +214,11 @@ class _Message:
         line = self._lines[number]
         if _SEPARATOR.fullmatch(line):
             return True
-        if own < _SAYS or len(line) > _LONGEST_HEADING:  # the header of the message itself
+        if own < _LEAST_LETTERS or len(line) > _LONGEST_HEADING:  # the header of the message itself
             return False
         if line.casefold().startswith(_OPENS) and is_attribution(line) and _ADDRESS.search(line):
             return "@" in line or _WROTE.search(line) is not None
-        return _HEADER.match("\n".join(self._lines[number : number + _MOST_HEADS])) is not None
+        return _HEADER.match("\n".join(self._lines[number : number + _HEADER_LINES])) is not None
 
     def _after_marks(self, end: int) -> None:
         """Find lines that begin with a mark. Without attribution they may be prompts or a list of links."""
@@ -251,12 +253,13 @@ class _Message:
         rest = list(accumulate(reversed(self._letters), initial=0))[::-1]
         #: End of the paragraph of each line; in a text without empty lines each line is one.
         ends = list(range(1, len(self._lines) + 1))
-        for number in range(len(ends) - 2, -1, -1) if "" in self._lines else ():
-            ends[number] = ends[number + 1] if self._lines[number + 1] else number + 1
+        if "" in self._lines:
+            for number in reversed(range(len(ends) - 1)):
+                ends[number] = ends[number + 1] if self._lines[number + 1] else number + 1
         for number, line in enumerate(self._lines):
             after = self._near(number, 1) if number not in self._found and _is_heading(line) else -1
-            if after > 0 and after not in self._found and rest[after + 1] >= _SAYS:
-                self._add(number, ends[after] if rest[ends[after]] >= _SAYS else after + 1)
+            if after >= 0 and after not in self._found and rest[after + 1] >= _LEAST_LETTERS:
+                self._add(number, ends[after] if rest[ends[after]] >= _LEAST_LETTERS else after + 1)
 
     def _signatures(self) -> None:
         for number, line in enumerate(self._lines):
@@ -276,7 +279,7 @@ class _Message:
 
     def _opens(self, number: int) -> bool:
         """Whether a line begins as an attribution does."""
-        return self._line(number)[:_SAYS].casefold().startswith(_OPENS)
+        return self._line(number)[:_LEAST_LETTERS].casefold().startswith(_OPENS)
 
     def _line(self, number: int) -> str:
         return self._lines[number] if number >= 0 else ""
