@@ -182,9 +182,8 @@ class _Message:
         """Find marked lines. Articles write "She wrote:" before a citation, so the attribution must be dated."""
         for start, end in _runs([markup > QuoteMarkup.NONE for markup in self._markup]):
             before, first = self._near(start, -1), self._lines[start]
-            is_sure = (
-                _is_dated(self._line(before)) or _is_dated(first) or _is_heading(f"{first.rstrip('：:')}：")
-            )  # forums may leave the colon out
+            heading = f"{first.rstrip('：:')}："  # forums may leave the colon out
+            is_sure = _is_dated(self._line(before)) or _is_dated(first) or _is_heading(heading)
             # A forum's mark counts for its own lines only: an indented article may surround them.
             quoted = [one for one in range(start, end) if is_sure or self._markup[one] is QuoteMarkup.QUOTED]
             if quoted:
