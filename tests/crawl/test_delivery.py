@@ -274,6 +274,8 @@ async def test_what_is_appended_to_a_feed_that_breaks_off_can_be_read(
         ("10- 16-40", "5 15 99"),
         ("10- 14-40", "5 15 99"),
         ("10-20 21- 30-40", "5 25 99"),
+        ("10-15 16- 30-40", "5 15 25 99"),
+        ("10-20! 30-40", "5 15 25 99"),
     ],
 )
 def test_a_file_may_be_cut_unless_the_last_crawl_that_wrote_it_ended_well(
