@@ -58,18 +58,20 @@ def find_state(name: str | None, config: Config, named_by: str = STORE) -> str:
 
     Raises StoreError if there is none, and SettingsError if it may be one of several. ``named_by``: the option.
     """
-    name = name or only_state(config)
+    name = existing_state(name or only_state(config))
     if not _is_url(name):
-        place = os.path.realpath(name)
-        if near := states_near(place):
-            return near[0]
-        raise _no_state(place, named_by)
+        raise _no_state(os.path.realpath(name), named_by)
     kind, location = locate_state(name, named_by)
     if kind.exists(location):
         return name
     if near := states_near(location):
         raise StoreError(f"There is no state at {location}. Name the one that exists: {named_by} {near[0]}")
     raise _no_state(location, named_by)
+
+
+def existing_state(name: str) -> str:
+    """Return the URL of the state at a path; a URL and a path without a state stay as they are."""
+    return name if _is_url(name) else next(iter(states_near(os.path.realpath(name))), name)
 
 
 def only_state(config: Config) -> str:

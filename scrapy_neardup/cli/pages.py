@@ -42,7 +42,7 @@ _INDENT = "  | "
     examples="""\
 pages:
   page.html, page.txt   a file, read as in a crawl; --a-url and --b-url name its address
-  crawl.jsonl#42        the document with id 42 of any file, or in line 42
+  crawl.jsonl#42        the document with id 42 of any file; line 42, if that has no id and no URL
   https://a.example/    a page of the state; its text is shown if the crawl kept it (NEARDUP_KEEP = "texts")
 
   A state here with the same settings is used, and only read. Its boilerplate and its counts of both sites decide as

@@ -15,6 +15,7 @@ from pathlib import Path
 from scrapy_neardup.cli.command import JSON, STATE, STORE, command, flag, option, past_time
 from scrapy_neardup.cli.opening import (
     describe_use,
+    existing_state,
     find_pages,
     find_state,
     locate_new_state,
@@ -35,7 +36,7 @@ from scrapy_neardup.cli.output import (
     to_line,
     write,
 )
-from scrapy_neardup.errors import SettingsError, StoreError, StoreLocked, StoreMismatch
+from scrapy_neardup.errors import SettingsError, StoreDamaged, StoreError, StoreMismatch
 from scrapy_neardup.inspect import as_data
 from scrapy_neardup.judge.recipes import state_recipe
 from scrapy_neardup.kv.files import FileEngine
@@ -93,7 +94,7 @@ examples:
 )
 def merge_command(arguments: argparse.Namespace, config: Config) -> int:
     """Merge, and print what became of the pages of each source."""
-    url = arguments.store or only_state(config)
+    url = existing_state(arguments.store or only_state(config))
     locate_state(url)  # raises if no state can be there
     names = [find_state(name, config, "FROM") for name in arguments.sources]
     method = config.make_method()
@@ -189,7 +190,8 @@ def check_command(arguments: argparse.Namespace, config: Config) -> int:
     new_state: str | None = arguments.repair
     if new_state is None:
         found = _check(url, config.secret)
-        advice = "" if found.sound else "To save everything readable in a new state: scrapy neardup check --repair TO"
+        is_damaged = found.counts.keys() - {_UNWRITABLE}
+        advice = "To save everything readable in a new state: scrapy neardup check --repair TO" if is_damaged else ""
         present(arguments, {"store": place, "sound": found.sound, **as_data(found)}, [*_lines(found, place), advice])
         return 0 if found.sound else 1
     if not issubclass(kind, FileEngine):
@@ -207,16 +209,19 @@ def check_command(arguments: argparse.Namespace, config: Config) -> int:
     return 0 if found.sound else 1
 
 
+#: The problem of a sound state that could not be closed, as on a full disk.
+_UNWRITABLE = "unwritable"
+
+
 def _check(url: str, secret: Secret | None) -> Findings:
-    """Return the problems of the state at a URL. A state that cannot be opened is a problem too."""
+    """Return the problems of the state at a URL. Damage that keeps it from being opened is a problem too.
+
+    Raises StoreError if the disk or the system refused the state, which may be sound: there may be no room.
+    """
     found = Findings()
     try:
         store = open_store(url, None, STORE, secret)
-    except (StoreLocked, StoreMismatch):
-        raise
-    except StoreError as error:
-        if isinstance(error.__cause__, (ImportError, PermissionError)):  # then the state may be sound
-            raise
+    except StoreDamaged as error:
         found.add("damaged", str(error))
         return found
     except (KeyError, TypeError, ValueError, struct.error) as error:  # the first rows are unreadable
@@ -229,7 +234,7 @@ def _check(url: str, secret: Secret | None) -> Findings:
         try:
             close_store(store)
         except StoreError as error:
-            found.add("unwritable", str(error))
+            found.add(_UNWRITABLE, str(error))
     return found
 
 

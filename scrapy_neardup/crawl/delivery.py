@@ -439,12 +439,17 @@ def _mend(slot: FeedSlot, past: Sequence[Crawl]) -> None:
 
 
 def _may_be_cut(path: Path, past: Sequence[Crawl]) -> bool:
-    """Whether a killed crawl, or one with a feed that was not stored, may have been the last to write a file."""
+    """Whether a killed crawl, or one with a feed that was not stored, may have been the last to write a file.
+
+    After such a crawl the time of the file does not count: the clock may have jumped.
+    """
     if all(one.ended_well for one in past):
         return False
     written = path.stat().st_mtime
     last = next((one for one in reversed(past) if one.begun <= written + _ROUNDED), None)
-    return last is None or not last.ended_well or written > last.ended + _ROUNDED
+    if last is None or not (past[-1].ended_well and last.ended_well):
+        return True
+    return not last.begun + _ROUNDED < written <= last.ended + _ROUNDED  # else the crawl before may have written it
 
 
 def _is_cut_stream(path: Path, options: Mapping[str, Any]) -> bool:

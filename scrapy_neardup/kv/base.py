@@ -124,7 +124,8 @@ class KeyValueStore(ABC):
         """Return the error for a failure of disk or system; the state may be sound."""
         return StoreError(
             f"The state at {self.location} cannot be read or written: {error}. Check the disk (is it full, is it "
-            "there, may you write to it?) and start again. If that does not help, run: scrapy neardup check"
+            "there, may you write to it?) and start again. If that does not help, save what can be read with: scrapy "
+            "neardup check --repair TO"
         )
 
 

@@ -121,7 +121,8 @@ class Census:
     def add(self, record: Record, evidence: Evidence | None) -> None:
         found, site = self._found, site_of(record.url)
         self._ids.append(record.id)
-        self._sites[site] += 1
+        if site:  # a text without a URL has none
+            self._sites[site] += 1
         if record.original != record.id:
             self._copied.append(record.original)
             self._copying[site] += 1
@@ -161,7 +162,7 @@ class Census:
             judged_by_hand=dict(Counter(one.kind.value for one in manual_verdicts(store))),
             groups=len(originals),
             largest_group=int((copies + is_there).max(initial=min(found.originals, 1))),
-            sites=len(self._sites.keys() - {""}),
+            sites=len(self._sites),
             top_sites=tuple(
                 {"name": clean_line(name, SITE), "pages": many, "copies": self._copying[name]}
                 for name, many in self._sites.most_common(_SITES)

@@ -228,8 +228,8 @@ class Link:
         return {**self._arguments, **where}
 
     def make_connection(self) -> Any:
-        """Return a new connection of redis-py for asyncio."""
-        arguments = {**self._node, "health_check_interval": 0}
+        """Return a new connection of redis-py for asyncio, which waits for its answers as long as it takes."""
+        arguments = {**self._node, "socket_timeout": None, "health_check_interval": 0}
         client: Any = redis.asyncio.Redis(**arguments, retry=AsyncRetry(NoBackoff(), 0))
         return client.connection_pool.make_connection()
 

@@ -4,7 +4,7 @@ A reply that quotes a message holds all of it and is no copy. Mail programs and 
 Articles cite: text in quotation marks, in an indented paragraph or after a name stays. In doubt a line is the
 page's own.
 
-No page can make this slow: all patterns have bounded repetitions and see only short lines.
+No page can make this slow: repetitions are bounded, or none can follow another one over the same characters.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ class QuoteMarkup(IntEnum):
 
 #: Longer lines do not introduce a quote, and a text with more lines is no message.
 _LONGEST_HEADING, _MOST_LINES = 250, 10_000
-#: Fewest letters of a line with content.
-_SAYS = 10
+#: Fewest letters that say something.
+_LEAST_LETTERS = 10
 #: Most lines of a signature, most characters of each, and most lines of a header.
-_SIGNATURE, _SIGNATURE_LINE, _MOST_HEADS = 8, 80, 5
+_SIGNATURE, _SIGNATURE_LINE, _HEADER_LINES = 8, 80, 5
 
 #: A bar marks a quote of some mail programs, if an attribution stands above it. Otherwise it begins the row of a table.
 _MARKS, _BAR, _COLONS = (">", "＞"), "|", (":", "：")
+# Archives may lose the accents of letters: then "?" or "�" stands for them.
 _WROTE = re.compile(
     r"\b(?:wrote|writes|schrieb|schreef|skrev|napisał|pisze|escreveu|пишет|написал)\b"
     r"|\bescribi[ó?�]|\ba [é?�]crit|ha scritto|写道|寫道|書きました",
@@ -49,7 +50,7 @@ _SEPARATOR = re.compile(
     r"-{3,60} {0,2}(?:original message|urspr[ü?�]ngliche nachricht|message d'origine|mensaje original|mensagem original"
     r"|messaggio originale|(?:start of )?forwarded message|weitergeleitete nachricht|message transféré|原始邮件"
     r"|原始郵件|回复的原邮件|元のメッセージ|转发邮件|轉寄郵件) {0,2}-{3,60}"
-    r"|begin forwarded message[:：]?|>>> [^<]{1,80}<[^>]{3,80}> .{4,20}\d:\d\d.{0,6} >>>",
+    r"|begin forwarded message[:：]?|>>> [^<>]{1,80}<[^<>]{3,80}> [^<>]{4,30}>>>",
     re.IGNORECASE,
 )
 #: The header of a quoted message, which has its time in a line such as "Sent:".
@@ -94,7 +95,7 @@ def is_attribution(line: str) -> bool:
 
 
 def split_quotes(text: str, title: str = "") -> tuple[str, str]:
-    """Return the own text of a message, and the text it quotes; ``title`` is its subject.
+    """Return the own text of a message, and the rest: quotes, their attributions, signatures. ``title``: its subject.
 
     >>> split_quotes("On 3 March 2024, Ada wrote:\\n> The ferry sails at nine.\\nIt has sailed at ten since May.")
     ('It has sailed at ten since May.', 'On 3 March 2024, Ada wrote:\\n> The ferry sails at nine.')
@@ -117,7 +118,7 @@ def find_quotes(lines: Sequence[str], markup: Sequence[QuoteMarkup] = (), *, tit
 
     ``markup``: marks of the lines, if they come from HTML; ``title``: it may mark a reply.
     """
-    # Of most pages few or none. To look at a character is faster than a call.
+    # Most pages have few such lines, or none. To look at a character is faster than a call.
     likely = [line for line in lines if line and (line[0] in _FIRST or (line[-1] in _LAST and line.endswith(_ENDS)))]
     if len(lines) > _MOST_LINES or not (any(markup) or any(map(_is_sign, likely))):
         return frozenset()
@@ -164,20 +165,25 @@ class _Message:
 
     def _in_tags(self) -> None:
         """Find ``[quote]`` to ``[/quote]``, also nested ones."""
-        opened: list[int] = []
+        opened, spans, last = list[int](), list[tuple[int, int]](), 0
         for number, line in enumerate(self._lines):
             if _OPEN_TAG.match(line) and _CLOSE_TAG not in line.casefold():
                 opened.append(number)
             elif line.casefold().endswith(_CLOSE_TAG):
                 start = opened.pop() if opened else number
-                if not opened and (start < number or _OPEN_TAG.match(line)):
-                    self._add(start, number + 1)
+                if start < number or _OPEN_TAG.match(line):
+                    spans.append((start, number + 1))
+        for start, end in sorted(spans):
+            if end > last:  # not within another one
+                last = end
+                self._add(start, end)
 
     def _in_markup(self) -> None:
         """Find marked lines. Articles write "She wrote:" before a citation, so the attribution must be dated."""
         for start, end in _runs([markup > QuoteMarkup.NONE for markup in self._markup]):
             before, first = self._near(start, -1), self._lines[start]
-            is_sure = _is_dated(self._line(before)) or _is_dated(first) or _is_heading(f"{first.rstrip('：:')}：")
+            heading = f"{first.rstrip('：:')}："  # forums may leave the colon out
+            is_sure = _is_dated(self._line(before)) or _is_dated(first) or _is_heading(heading)
             # A forum's mark counts for its own lines only: an indented article may surround them.
             quoted = [one for one in range(start, end) if is_sure or self._markup[one] is QuoteMarkup.QUOTED]
             if quoted:
@@ -195,7 +201,7 @@ class _Message:
             # Without a text above it, a forwarded message is the page itself.
             if own and self._begins_message(number, own):
                 self._is_message = True
-                after = self._lines[number + 1 : number + 2 * _MOST_HEADS]
+                after = self._lines[number + 1 : number + 2 * _HEADER_LINES]
                 quoted = next((one for one in after if one and not _FIELD.match(one)), "")
                 # A marked text may be answered line by line. In any other one the marks are of still earlier messages.
                 if not quoted.startswith(self._marks):
@@ -208,11 +214,11 @@ class _Message:
         line = self._lines[number]
         if _SEPARATOR.fullmatch(line):
             return True
-        if own < _SAYS or len(line) > _LONGEST_HEADING:  # the header of the message itself
+        if own < _LEAST_LETTERS or len(line) > _LONGEST_HEADING:  # the header of the message itself
             return False
         if line.casefold().startswith(_OPENS) and is_attribution(line) and _ADDRESS.search(line):
             return "@" in line or _WROTE.search(line) is not None
-        return _HEADER.match("\n".join(self._lines[number : number + _MOST_HEADS])) is not None
+        return _HEADER.match("\n".join(self._lines[number : number + _HEADER_LINES])) is not None
 
     def _after_marks(self, end: int) -> None:
         """Find lines that begin with a mark. Without attribution they may be prompts or a list of links."""
@@ -223,8 +229,8 @@ class _Message:
             introduction = self._introduction(start, stop)
             if introduction >= 0:
                 self._add(introduction, introduction + 1)
-                above = self._near(introduction, -1)
-                if self._line(above).casefold().startswith(_OPENS) and _ADDRESS.search(self._line(above)[-200:]):
+                above = introduction - 1
+                if not self._opens(introduction) and self._opens(above) and _ADDRESS.search(self._line(above)[-200:]):
                     self._found.add(above)  # the attribution was wrapped
         if self._is_message:
             self._found.update(number for number, one in enumerate(marked) if one)
@@ -247,12 +253,13 @@ class _Message:
         rest = list(accumulate(reversed(self._letters), initial=0))[::-1]
         #: End of the paragraph of each line; in a text without empty lines each line is one.
         ends = list(range(1, len(self._lines) + 1))
-        for number in range(len(ends) - 2, -1, -1) if "" in self._lines else ():
-            ends[number] = ends[number + 1] if self._lines[number + 1] else number + 1
+        if "" in self._lines:
+            for number in reversed(range(len(ends) - 1)):
+                ends[number] = ends[number + 1] if self._lines[number + 1] else number + 1
         for number, line in enumerate(self._lines):
             after = self._near(number, 1) if number not in self._found and _is_heading(line) else -1
-            if after > 0 and after not in self._found and rest[after + 1] >= _SAYS:
-                self._add(number, ends[after] if rest[ends[after]] >= _SAYS else after + 1)
+            if after >= 0 and after not in self._found and rest[after + 1] >= _LEAST_LETTERS:
+                self._add(number, ends[after] if rest[ends[after]] >= _LEAST_LETTERS else after + 1)
 
     def _signatures(self) -> None:
         for number, line in enumerate(self._lines):
@@ -269,6 +276,10 @@ class _Message:
     def _add(self, start: int, end: int) -> None:
         self._found.update(range(start, end))
         self._is_message = True
+
+    def _opens(self, number: int) -> bool:
+        """Whether a line begins as an attribution does."""
+        return self._line(number)[:_LEAST_LETTERS].casefold().startswith(_OPENS)
 
     def _line(self, number: int) -> str:
         return self._lines[number] if number >= 0 else ""

@@ -118,6 +118,11 @@ def test_unjudged_pages(found: Found, a: str, b: str, settings: dict[str, Any], 
     assert answer["sentence"].startswith(f"unjudged ({reason}). {sentence}")
 
 
+def test_a_document_without_id_and_url_is_known_by_its_line(found: Found, folder: Path) -> None:
+    (folder / "lines.jsonl").write_text(f"{json.dumps({'text': TEXTS['pears'][1]})}\n" * 2, "utf-8")
+    assert found("lines.jsonl#1", "lines.jsonl#2")["kind"] == "identical"
+
+
 # The state
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,6 @@ from unittest.mock import Mock
 
 import pytest
 
-from scrapy_neardup.cli import states
 from scrapy_neardup.errors import NearDupError, SettingsError, StoreError, StoreMismatch
 from scrapy_neardup.judge.detector import Detector
 from scrapy_neardup.judge.recipes import state_recipe
@@ -127,8 +127,11 @@ def test_states_of_two_recipes_are_not_merged(tmp_path: Path, east: Path, west: 
         SQLite, str(tmp_path / "secret.sqlite"), state_recipe(CASCADE, None), secret=Secret(b"another secret")
     )
     store.close()
-    with pytest.raises(StoreMismatch, match=r"different secrets.* give them the same NEARDUP_SECRET"):
-        run("merge", url(west), "--store", url(tmp_path / "secret.sqlite"))
+    for names in ([west], [west, tmp_path / "secret.sqlite"]):
+        target = tmp_path / ("secret.sqlite" if len(names) == 1 else "new.sqlite")
+        with pytest.raises(StoreMismatch, match=r"different secrets.* give them the same NEARDUP_SECRET"):
+            run("merge", *names, "--store", url(target))
+    assert not (tmp_path / "new.sqlite").exists()
 
 
 def test_a_merge_goes_on_where_it_was_killed_while_it_made_the_new_state(tmp_path: Path, east: Path) -> None:
@@ -190,7 +193,7 @@ def test_a_damaged_state_or_another_file_is_not_merged(tmp_path: Path, east: Pat
 
 def test_a_state_merged_into_itself_does_not_change(east: Path, invoke: Invoke) -> None:
     before = content(east)
-    assert invoke("merge", url(east), "--store", url(east)).out.startswith(f"{east}: known: 3\n")
+    assert invoke("merge", url(east), "--store", east).out.startswith(f"{east}: known: 3\n")
     assert content(east) == before
 
 
@@ -223,14 +226,15 @@ def test_a_state_that_cannot_be_closed_is_found(sqlite: str, invoke: Invoke, mon
     monkeypatch.setattr(PageStore, "close", close_and_fail)
     done = invoke("check", "--store", sqlite)
     assert (done.code, "  unwritable: There is no room.\n" in done.out) == (1, True)
+    assert ADVICE not in done.out
 
 
-def test_a_state_that_may_not_be_read_is_no_damage(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def denied(*_: object) -> None:
-        raise StoreError("The state cannot be opened: Permission denied.") from PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(states, "open_store", denied)
-    with pytest.raises(StoreError, match="Permission denied"):
+@pytest.mark.parametrize("why", [PermissionError("Permission denied"), sqlite3.OperationalError("disk I/O error")])
+def test_a_state_that_may_not_be_read_or_finds_no_room_is_no_damage(
+    why: Exception, sqlite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SQLite, "_connection", Mock(side_effect=SQLite(sqlite).translated(why)))
+    with pytest.raises(StoreError, match=str(why)):
         run("check", "--store", sqlite)
 
 

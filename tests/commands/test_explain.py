@@ -79,6 +79,13 @@ def test_an_empty_state_has_statistics(tmp_path: Path, invoke: Invoke, kind: str
     assert (found["first_seen"], found["last_seen"], found["bytes_per_page"]) == (None, None, None)
 
 
+def test_a_text_without_a_url_is_of_no_site(invoke: Invoke, tmp_path: Path) -> None:
+    with open_state(state := state_url("sqlite", tmp_path / "texts")) as store:
+        judge_pages(store, [("text:0123456789abcdef", "", WINTER)])
+    found = invoke("stats", "--store", state, "--json").data
+    assert (found["pages"], found["sites"], found["top_sites"]) == (1, 0, [])
+
+
 # Reports
 
 

@@ -280,9 +280,10 @@ class Hasty(Passing):
     """Has a server be gone that is silent for two seconds; else that takes five."""
 
     def __init__(self, crawler: Any) -> None:
-        from scrapy_neardup.server import connection
+        from scrapy_neardup.server import asynchronous, connection
 
-        vars(connection)["SECONDS"] = 2.0
+        vars(connection)["SECONDS"] = vars(asynchronous)["SECONDS"] = 2.0
+        asynchronous._LOOK = 0.5
 
 
 class Held(Passing):

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from redis.asyncio.connection import AbstractConnection
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import OutOfMemoryError
 
 from scrapy_neardup.errors import StoreError
@@ -67,6 +68,20 @@ async def test_what_is_there_at_one_moment_goes_together(sender: Sender, monkeyp
     assert counted == [40]
 
 
+async def test_no_program_waits_for_the_answers_to_earlier_ones(
+    sender: Sender, redis_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the server is 50 ms away, pages would wait half as long again."""
+    await sender.ask(0)
+    counted, tasks = count_sent(monkeypatch), list[asyncio.Future[list[Any]]]()
+    redis_server.pause(0.8)
+    for number in range(3):
+        tasks.append(sender.ask(number))
+        await asyncio.sleep(0.05)
+    assert counted == [1, 1, 1]
+    assert list(await asyncio.gather(*tasks)) == answers(0, 1, 2)
+
+
 async def test_a_server_that_does_not_know_the_script_gets_it(sender: Sender, redis_server: Server) -> None:
     await sender.ask(0)
     redis_server.client.script_flush()
@@ -116,25 +131,73 @@ async def test_programs_that_the_server_refuses_for_now_hold_up_no_others(
     assert told == ["OutOfMemoryError", ""]
 
 
-async def test_the_next_programs_go_to_the_node_that_has_the_state_then(
+async def test_a_moved_node_is_noticed_though_the_connection_to_the_former_one_is_open(
     sender: Sender, redis_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sender.connection, "locator", object())
-    places = iter([("here", 1), ("here", 1), ("there", 1)])
-    monkeypatch.setattr(sender.connection, "locate", lambda: next(places))
-    seen = set[int]()
-    for number, connections in enumerate((2, 2, 3)):
-        assert [await sender.ask(number)] == answers(number)
-        seen.update(client["id"] for client in redis_server.client.client_list())
-        assert len(seen) == connections + 1
+    monkeypatch.setattr("scrapy_neardup.server.asynchronous._LOOK", 0.05)
+    places = iter(["here", "here", "there"])
+
+    async def locate(link: AsyncLink) -> str:
+        return next(places, "there")
+
+    monkeypatch.setattr(AsyncLink, "_locate", locate)
+    await sender.ask(0)
+    connections = [client["id"] for client in redis_server.client.client_list()]
+    await asyncio.sleep(0.3)
+    assert await sender.ask_all(1) == answers(1)
+    assert {client["id"] for client in redis_server.client.client_list()} - set(connections)
+    assert sender.connection.breaks == 1
 
 
 async def test_where_the_way_there_breaks_each_is_sent_again(sender: Sender, redis_server: Server) -> None:
-    """The next connection may lead to another server."""
-    for breaks in range(3):
-        assert await sender.ask_all(*range(5)) == answers(*range(5))
-        assert sender.connection.breaks == breaks
+    await sender.ask(0)
+    tasks = [sender.ask(number) for number in range(5)]
+    redis_server.client.client_kill_filter(_type="normal", skipme=True)
+    assert list(await asyncio.gather(*tasks)) == answers(*range(5))
+    assert sender.connection.breaks == 1
+
+
+async def test_the_next_connection_after_an_idle_one_may_lead_to_another_server(
+    sender: Sender, redis_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Link, "pause_after", None)  # no answer is lost, so nothing is tried again
+    for number in range(2):
+        assert [await sender.ask(number)] == answers(number)
         redis_server.client.client_kill_filter(_type="normal", skipme=True)
+        await asyncio.sleep(0.05)
+    assert sender.connection.breaks == 2
+
+
+async def test_what_was_answered_before_the_connection_broke_is_not_sent_again(
+    sender: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await sender.ask(0)
+    counted, read, fails = count_sent(monkeypatch), AbstractConnection.read_response, iter([False, False, True])
+
+    async def read_response(connection: AbstractConnection, **options: Any) -> Any:
+        if next(fails, False):
+            raise RedisConnectionError
+        return await read(connection, **options)
+
+    monkeypatch.setattr(AbstractConnection, "read_response", read_response)
+    assert await sender.ask_all(*range(5)) == answers(*range(5))
+    assert counted[0] == 5 > counted[-1]
+
+
+async def test_after_an_error_that_nobody_foresaw_each_program_has_its_own_answer(
+    sender: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await sender.ask(0)
+    read, fails = AbstractConnection.read_response, iter([False, True])
+
+    async def read_response(connection: AbstractConnection, **options: Any) -> Any:
+        if next(fails, False):
+            raise MemoryError
+        return await read(connection, **options)
+
+    monkeypatch.setattr(AbstractConnection, "read_response", read_response)
+    assert MemoryError in map(type, await sender.ask_all(*range(3)))
+    assert await sender.ask_all(7, 8) == answers(7, 8)
 
 
 async def test_nobody_waits_for_a_connection_that_is_closed(sender: Sender, redis_server: Server) -> None:
@@ -160,10 +223,15 @@ async def test_what_a_cancelled_caller_sent_is_not_sent_again(sender: Sender, re
     assert sender.connection.ask(Program.get, b"m1") is None
 
 
-async def test_a_silent_server_is_retried(sender: Sender, redis_server: Server) -> None:
-    sender.connection._arguments["socket_timeout"] = 0.5
-    redis_server.pause(1)
-    assert await sender.ask_all(*range(5)) == answers(*range(5))
+async def test_a_silent_server_is_retried(
+    sender: Sender, redis_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrapy_neardup.server.asynchronous.SECONDS", 1.0)
+    monkeypatch.setattr("scrapy_neardup.server.asynchronous._LOOK", 0.1)
+    await sender.ask(0)
+    redis_server.pause(1.5)
+    tasks = [sender.ask(number) for number in range(5)]
+    assert list(await asyncio.gather(*tasks)) == answers(*range(5))
     assert sender.connection.breaks > 0
 
 

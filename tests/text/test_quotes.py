@@ -85,6 +85,8 @@ def test_in_doubt_a_line_is_the_pages_own() -> None:
         "楼主说这条渡船每天早上五点半开第一班。\n晚上九点收班。",
         f"引用 3楼 张三 的发言：\n{ASKED}",  # nothing follows
         f"[quote]{ASKED}",
+        f"{ANSWERED}\nOn 3 May 2024 the two sides met at Geneva. They agreed on these points:\n{ASKED}",
+        f"{ANSWERED}\nOn 3 May 2024 we met at 9.30 at the pier, and then this came out:\n{ASKED}",
     ]:
         own, quotes = split_quotes(text)
         assert quotes == "", text
@@ -102,6 +104,15 @@ def test_quotes_of_forums_mails_and_replies_have_their_ends() -> None:
         text = f"> {ASKED}\n{ANSWERED}"
         assert split_quotes(text, title) == (ANSWERED, f"> {ASKED}")
         assert split_quotes(text, "Reply to Ada: the ferry") == (text, ""), title
+
+
+def test_only_the_attribution_of_a_quote_goes_with_it() -> None:
+    paragraph = "On Fridays the harbour office answers at office@harbour.example"
+    text = f"{paragraph}\n\nOn 3 March 2024, Ada wrote:\n> {ASKED}\n{ANSWERED}"
+    assert split_quotes(text)[0].split() == f"{paragraph} {ANSWERED}".split()
+    closed = f"[quote]{ANSWERED}\n[quote]{ASKED}[/quote]"
+    assert ASKED not in split_quotes(closed)[0]
+    assert ANSWERED in split_quotes(closed)[0], "nobody closed the first quote"
 
 
 def test_quotes_in_markup_include_their_attribution() -> None:
@@ -124,6 +135,7 @@ def test_no_text_takes_long() -> None:
         *("a\n--\n", "-----Original Message-----\n", "Begin forwarded message:\nTo:\n"),
         *(f"引用{'a' * 240}\n", f"{'发表于' * 80}:\n"),
         *("> a\n> b\nx\n\n", f"{'-' * 200}\n", f"{'wrote ' * 40}1@:\n", "Sent from my \n"),
+        *(f">>> {'<' * 80}{'> ' * 41}1:1\n", "| a\nA wrote:\n", "> wrote:\n", "[quote]a\n", "[/quote]a[/quote]\n"),
     ]:
         text = piece * (400_000 // len(piece))
         start = time.process_time()

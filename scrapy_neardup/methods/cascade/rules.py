@@ -206,7 +206,7 @@ def _are_equal(pair: PairJudge) -> Decision | None:
     """Equal texts are copies."""
     if not pair.is_equal:
         return None
-    what = "articles on both pages" if pair.new.article or pair.earlier.article else "texts"
+    what = "articles on both pages" if pair.new.article and pair.earlier.article else "texts"
     return Decision(True, f"The {what} are identical.")
 
 
@@ -249,6 +249,8 @@ def _are_short(pair: PairJudge) -> Decision | None:
         reason = f"{what}, with the same numbers"
     elif not have_same_numbers:
         reason = "the numbers differ"
+    elif is_within:
+        reason = "one page says much more"
     else:
         reason = "a title word is missing" if features.gone else "the sentences differ"
     return Decision(duplicate, f"In texts this short, one word makes another notice. Here {reason}.")
