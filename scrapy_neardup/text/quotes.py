@@ -34,7 +34,7 @@ _LEAST_LETTERS = 10
 #: Most lines of a signature, most characters of each, and most lines of a header.
 _SIGNATURE, _SIGNATURE_LINE, _HEADER_LINES = 8, 80, 5
 
-#: A bar marks a quote of some mail programs, if an attribution stands above it. Otherwise it begins the row of a table.
+#: A bar marks a quote of some mail programs, if a dated attribution stands above it. Otherwise a table has it, or code.
 _MARKS, _BAR, _COLONS = (">", "＞"), "|", (":", "：")
 # Archives may lose the accents of letters: then "?" or "�" stands for them.
 _WROTE = re.compile(

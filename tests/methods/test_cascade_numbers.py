@@ -13,7 +13,7 @@ from scrapy_neardup.methods.cascade.method import Cascade
 from scrapy_neardup.methods.cascade.parameters import CATALOGUE, PROFILES, CascadeParameters
 from scrapy_neardup.methods.cascade.sketch import Numbers, sketch_form
 from scrapy_neardup.model import Page
-from tests.methods.cascade_pages import MILL, explained, judged, page, scattered, values
+from tests.methods.cascade_pages import BELL, DEFAULTS, FERRY, MILL, explained, judged, page, scattered, values
 from tests.methods.comparing import split
 
 KEYED = Keyed(b"the secret of a state")
@@ -146,6 +146,17 @@ def held(count: int, first: int = 0, *, short: bool = False) -> Numbers:
     text, shingles = split([f"第{number}号船" for number in range(first, first + count)], KEYED), 300 if short else 500
     packed = Numbers.encode(text, text.sketch(FORM), shingles)
     return Numbers.unpack(tuple(packed[at] << 8 | packed[at + 1] for at in range(0, len(packed), 2)), shingles)
+
+
+def test_pages_of_two_sites_whose_titles_give_other_numbers_are_two_if_they_open_differently() -> None:
+    first, second = (BELL.split("\n")[part] for part in (slice(2), slice(-2, None)))
+    for opens_alike in True, False:
+        one, other = (
+            page("\n".join([FERRY, *own] if opens_alike else [*own, FERRY]), f"新渡口第{number}号简报", site=site)
+            for own, number, site in ((first, 12, "a.example"), (second, 13, "b.example"))
+        )
+        assert 0.7 < judged(one, other).similarity < DEFAULTS.certain
+        assert judged(one, other).duplicate is opens_alike
 
 
 def test_the_same_numbers_and_those_that_are_missing() -> None:

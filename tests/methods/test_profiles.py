@@ -106,16 +106,24 @@ def test_a_shop_is_told_by_what_its_pages_are_and_its_products_are_kept_from_the
     assert never[-12:].count(Outcome.DUPLICATE) >= 10
 
 
-def test_what_is_known_of_a_shop_is_said_of_no_other_site() -> None:
+@pytest.mark.parametrize(
+    ("site", "title", "outcome"),
+    [
+        ("shop.example", "Bench", Outcome.UNIQUE),
+        ("shop.example", "", Outcome.DUPLICATE),  # nothing tells items apart
+        ("paper.example", "Bench", Outcome.DUPLICATE),
+        ("", "Bench", Outcome.DUPLICATE),  # texts of many outlets, which retitle them
+    ],
+)
+def test_what_is_known_of_a_shop_is_said_of_no_other_site(site: str, title: str, outcome: Outcome) -> None:
     store = open_store("memory:", {})
-    for _ in range(64):
-        store.note_form("shop.example", in_form=True)
+    for number in range(100):
+        for known in "shop.example", "":
+            store.note_form(known, in_form=number % 10 == 0)
     detector = Detector(make_method(METHOD, {}), store, who="test")
-    for site, outcome in (("shop.example", Outcome.UNIQUE), ("paper.example", Outcome.DUPLICATE)):
-        heron, egret = (
-            product(number, f"Bench {name}", f"{site}: {DESCRIPTION.format(name=name)}", site)
-            for number, name in enumerate(("Heron", "Egret"))
-        )
-        detector.judge_now(heron, sealed=True)
-        assert detector.judge_now(egret, sealed=True).outcome is outcome
+    text = DESCRIPTION.format(name="Heron or the Egret")
+    heron = product(1, title and f"{title} Heron", text[100:], site)
+    egret = product(2, title and f"{title} Egret", text, site)
+    detector.judge_now(heron, sealed=True)
+    assert detector.judge_now(egret, sealed=True).outcome is outcome
     close_store(store)

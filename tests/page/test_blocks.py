@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import process_time
 
 import lxml.html
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
@@ -111,6 +111,7 @@ _CONTEXTS: list[tuple[str, dict[str, str], str]] = [
 
 
 @given(st.lists(st.tuples(st.sampled_from(_CONTEXTS), st.integers(0, 3)), max_size=12))
+@example([(("nav", {}, "frame"), 0), (("main", {}, "main"), 0)])
 def test_the_elements_around_a_line_are_its_context(steps: list[tuple[tuple[str, dict[str, str], str], int]]) -> None:
     """Into an element and then out of some, with a line after each."""
     root = lxml.html.Element("html")

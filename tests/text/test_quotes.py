@@ -95,7 +95,7 @@ def test_in_doubt_a_line_is_the_pages_own() -> None:
 
 def test_quotes_of_forums_mails_and_replies_have_their_ends() -> None:
     heading, more = "引用 3楼 张三 的发言：", f"{ANSWERED} And {ANSWERED}"
-    mixed = f"See below, please.\n-----Original Message-----\n> {ASKED}\n{ANSWERED}"
+    mixed = f"See below, please.\n-----Original Message-----\nFrom: Ada\n\n> {ASKED}\n{ANSWERED}"
     assert ANSWERED in split_quotes(mixed)[0], "an answer between marked lines is the page's own"
     text = f"{heading}\n{ASKED}\n{more}\n\n{ANSWERED}\n\n{more}"
     assert split_quotes(text) == (f"\n{ANSWERED}\n\n{more}", f"{heading}\n{ASKED}\n{more}")
