@@ -109,7 +109,7 @@ def test_no_url_title_or_sentence_of_a_page_forges_a_line_of_the_log_or_steers_a
         {"url": f"{evil}2", "title": evil, "text": article_text(1, 1)},
         {"url": f"{evil}3", "text": "\x1b[2J"},
         {"url": f"{evil}4"},
-        *({"url": f"{account}{n}", "title": f"{n} {evil}", "text": f"{article_text(2)} {evil}"} for n in range(9)),
+        *({"url": f"{account}{n}", "title": f"{n} {evil}", "text": f"{article_text(2)} {evil}"} for n in "abcdefghi"),
     ]
     result = crawl(items=items)
     kinds = ("unique", "duplicate", "unjudged/too_short", "unjudged/no_content", "suspicious_drops/titles")
