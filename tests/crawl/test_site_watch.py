@@ -182,7 +182,7 @@ def test_one_command_brings_back_what_a_crawl_dropped_of_a_site(
 ) -> None:
     """Only the footer is read of the new pages of a relaunched site."""
     items = [
-        {"url": url, "html": f"<title>Story {url}</title><p>{article_text(number)}</p>"}
+        {"url": url, "html": f"<title>Story {chr(0x4E00 + number)}</title><p>{article_text(number)}</p>"}
         for number, url in enumerate(OLD + NEW)
     ]
     extractor = "tests.crawl.project.half_broken_extractor"
