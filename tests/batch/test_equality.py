@@ -123,7 +123,11 @@ def one_line() -> Records:
     """Long articles with a short sentence, which gives no key: one on a site, another one on many sites."""
     lines, texts = story(6, 2), ["".join(story(700 + number, 20)) for number in (*range(84), 0)]
     return [
-        {"url": f"http://{at * (at % 3 > 0)}.example/{at}", "title": f"文{chr(0x4E00 + at)}", "text": one + lines[at % 3 > 0]}
+        {
+            "url": f"http://{at * (at % 3 > 0)}.example/{at}",
+            "title": f"文{chr(0x4E00 + at)}",
+            "text": one + lines[at % 3 > 0],
+        }
         for at, one in enumerate(texts)
     ]
 
