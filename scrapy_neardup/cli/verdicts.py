@@ -44,7 +44,7 @@ effect:
 examples:
   scrapy neardup keep https://a.example/ferry
   scrapy neardup keep --last --site a.example
-  scrapy neardup dropped --last --json | jq -r .url | xargs -d "\\n" scrapy neardup keep
+  scrapy neardup dropped --last --json | jq -r .url | tr "\\n" "\\0" | xargs -0 scrapy neardup keep
   scrapy neardup keep --remove https://a.example/ferry
 """,
 )
