@@ -82,7 +82,7 @@ def _parse(fields: Mapping[str, Any], places: Mapping[str, int]) -> Label:
 # Scores.
 
 #: Letters that a text needs to be judged, unless a setting says otherwise.
-_LEAST = Policy().min_letters
+_MIN_LETTERS = Policy().min_letters
 
 
 def open_empty_store(method: Method) -> closing[PageStore]:
@@ -96,7 +96,7 @@ def replay(documents: Iterable[Page], method: Method, store: PageStore) -> Itera
     A page that the method cannot judge is unjudged, as in a crawl. Raises the method's error at the end if these are
     more than half of the pages.
     """
-    why: PageError | None = None
+    last_error: PageError | None = None
     pages = refused = 0
     detector = Detector(method, store, who="replay")
     for page in documents:
@@ -104,11 +104,11 @@ def replay(documents: Iterable[Page], method: Method, store: PageStore) -> Itera
         try:
             verdict = detector.judge_now(page, sealed=True)
         except PageError as error:
-            why, refused = error, refused + 1
+            last_error, refused = error, refused + 1
             verdict = Verdict(Outcome.UNJUDGED, page.url, reason=error.reason)
         yield page, verdict
-    if why is not None and 2 * refused > pages:
-        raise why
+    if last_error is not None and 2 * refused > pages:
+        raise last_error
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +116,9 @@ class Score:
     """One method on one corpus; ``parameters`` are those that differ from defaults.
 
     The agreement of verdicts with a person, in pairs: drops of ``different`` ones, and kept ``copies``. ``unsure``
-    pairs count in neither. A dropped page counts as dropped for any original. ``wrong``: the pairs with a wrong
-    verdict. ``ms_per_page``: CPU time of this process. ``bytes_per_page``: size of the state per document, dropped
-    ones too.
+    pairs count in neither. A dropped page counts as dropped for any original, so a copy of another page is no wrong
+    drop. ``wrong``: the pairs with a wrong verdict. ``ms_per_page``: CPU time of this process. ``bytes_per_page``: size
+    of the state per document, dropped ones too.
     """
 
     method: str
@@ -141,7 +141,7 @@ def evaluate(method: Method, documents: Sequence[Page], labels: Sequence[Label],
     The method loads its word lists before the clock runs. Raises PageError if it cannot read most pages.
     """
     with suppress(PageError):
-        for page in islice((one for one in documents if has_prose(one.text, _LEAST)), 1):
+        for page in islice((one for one in documents if has_prose(one.text, _MIN_LETTERS)), 1):
             method.fingerprint(page)
     with open_empty_store(method) as store:
         begun = process_time()
@@ -149,7 +149,8 @@ def evaluate(method: Method, documents: Sequence[Page], labels: Sequence[Label],
         dropped = {page.url for page, verdict in judged if verdict.is_copy}
         seconds, size = process_time() - begun, store.kv.size()
     sure = [one for one in labels if one.is_copy is not None]
-    wrong = [one for one in sure if one.is_copy != (one.b in dropped)]
+    copies = {one.b for one in sure if one.is_copy}
+    wrong = [one for one in sure if (one.b not in dropped if one.is_copy else one.b in dropped - copies)]
     usual, pages = asdict(type(method.parameters)()), max(1, len(documents))
     return Score(
         method=method.name,

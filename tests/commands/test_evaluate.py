@@ -218,6 +218,8 @@ def test_a_score_counts_kept_copies_and_wrong_drops() -> None:
     firsts = [page.text[0] for page in DOCUMENTS[:21]]
     again = sum(first in firsts[:at] for at, first in enumerate(firsts) if at > 7)
     assert (lax.parameters, lax.dropped_wrongly, lax.kept_wrongly) == ({"letters": 1}, again, 0)
+    both = [*PAIRS, Label(DOCUMENTS[0].url, next(one.b for one in PAIRS if one.is_copy), False)]
+    assert evaluate(make_method("cascade", {}), DOCUMENTS, both).wrong == [], "a copy of another page is no wrong drop"
 
 
 def test_refused_pages_are_kept_unless_they_are_most_pages() -> None:
