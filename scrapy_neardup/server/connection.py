@@ -198,8 +198,8 @@ class Link:
     def locate(self) -> Address | None:
         """Return the address of the node; None if the URL names the server itself. Raises StoreError, Unlocated.
 
-        Asks for the node if it is unknown or in doubt. It also refreshes an old answer, which may stay unanswered. The
-        client of a former node is closed.
+        Asks for the node if it is unknown or in doubt, and if the answer is old. Then the old address stays if nobody
+        answers.
         """
         with self._lock:
             if self._is_closed:
@@ -216,7 +216,8 @@ class Link:
             self._located = time.monotonic()
             if address != self.address:
                 self.breaks += self.address is not None
-                self._close_client()
+                if self._client is not None:  # other threads wait for answers of the former node
+                    self._client.connection_pool.disconnect(inuse_connections=False)
                 self.address = address
                 self._client = redis.Redis(**self._node, retry=Retry(NoBackoff(), 0))
             return self.address
@@ -233,16 +234,13 @@ class Link:
         client: Any = redis.asyncio.Redis(**arguments, retry=AsyncRetry(NoBackoff(), 0))
         return client.connection_pool.make_connection()
 
-    def _close_client(self) -> None:
-        if self._client is not None:
-            self._client.close()
-
     def close(self) -> None:
         """Close the connection; a second call does nothing."""
         with self._lock:
             if not self._is_closed:
                 self._is_closed = True
-                self._close_client()
+                if self._client is not None:
+                    self._client.close()
 
     # Programs.
 

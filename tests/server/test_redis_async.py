@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
+from math import inf
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from redis.asyncio.connection import AbstractConnection
@@ -17,6 +21,7 @@ from scrapy_neardup.server.asynchronous import AsyncLink
 from scrapy_neardup.server.connection import Address, Link, Slot, Unlocated
 from scrapy_neardup.server.layout import DIRECTORY
 from scrapy_neardup.server.program import Program
+from tests.processes import wait_until
 from tests.server.redis_server import Server
 
 
@@ -273,3 +278,28 @@ def test_who_knows_fewer_levels_than_are_in_use_asks_again(redis_server: Server)
     assert not redis_server.client.exists(links[0].prefix + DIRECTORY)
     for link in links:
         link.close()
+
+
+def test_a_request_that_runs_while_the_state_moves_gets_its_answer(redis_server: Server) -> None:
+    """Another thread sees the move, and leaves the connection that is in use open."""
+    with closing(Link(redis_server.url(redis_server.new_state()))) as link:
+        client, begun, found = link._client, threading.Semaphore(0), []
+        link.locator, link.address = Mock(lasts=99), ("first.example", 1)
+        link.locator.locate.return_value = link.address
+
+        def wait_for_row(client: Any) -> Any:
+            begun.release()
+            return client.blpop("moved", timeout=5)
+
+        thread = threading.Thread(target=lambda: found.append(link.call(wait_for_row)))
+        thread.start()
+        begun.acquire()
+        wait_until(lambda: redis_server.client.info("clients")["blocked_clients"], "the request waits")
+        link.locator.locate.return_value = ("second.example", 2)
+        link._located = -inf
+        link.locate()
+        assert link._client is not client
+        redis_server.client.rpush("moved", "row")
+        thread.join()
+        assert found == [(b"moved", b"row")]
+        assert not begun.acquire(blocking=False), "it was sent once"
