@@ -24,7 +24,7 @@ from scrapy_neardup.state.opening import memory_state
 from tests.page.pages import PARAGRAPHS
 from tests.page.test_limits import FIELDS, URL
 
-REASONS = ("no_text", "too_short", "too_large", "boilerplate")
+REASONS = ("no_text", "too_short", "too_large", "boilerplate", "quotes")
 VERDICTS = {"unique", "no text", "not_html", "no_content", *(f"unjudged ({reason})" for reason in REASONS)}
 SOURCE = PageSource(FIELDS, HtmlReader(100_000))
 
