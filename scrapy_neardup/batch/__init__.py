@@ -14,7 +14,7 @@ part is judged again. Most pages find nothing under their hashes. They are uniqu
 
 On one machine parts are judged in their order. Spark judges all parts at once, in rounds. In the first round no
 part knows of another one. In every further round a part gets the rows that the last round left. Parts that get other
-rows than before are judged again, until there are none. Then all verdicts are as in one sequential run. Proof, by
+rows than before are judged again, until no part does. Then all verdicts are as in one sequential run. Proof, by
 induction over the parts: the first part depends on nobody, so it is right. If all parts before a part are right, the
 part was judged with the right rows, because these did not change since. So the detector sees the same as in a
 sequential run. After round n, the first n parts are right and stay so. On real pages a handful of rounds does.

@@ -288,7 +288,11 @@ class ResponsePipeline:
 
         A project can switch the middleware off. Then each item gets its own visit.
         """
-        (self._crawler.get_spider_middleware(NearDupSpiderMiddleware) or NearDupSpiderMiddleware()).issue(item)
+        middleware = self._crawler.get_spider_middleware(NearDupSpiderMiddleware)
+        if middleware is None:
+            _current.set(Ticket())
+        else:
+            middleware.issue(item)
         return item
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
-from itertools import islice
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -140,17 +139,18 @@ def evaluate(method: Method, documents: Sequence[Page], labels: Sequence[Label],
 
     The method loads its word lists before the clock runs. Raises PageError if it cannot read most pages.
     """
+    first = next((one for one in documents if has_prose(one.text, _MIN_LETTERS)), None)
     with suppress(PageError):
-        for page in islice((one for one in documents if has_prose(one.text, _MIN_LETTERS)), 1):
-            method.fingerprint(page)
+        if first is not None:
+            method.fingerprint(first)
     with open_empty_store(method) as store:
         begun = process_time()
         judged = replay(watch(documents, len(documents)), method, store)
         dropped = {page.url for page, verdict in judged if verdict.is_copy}
         seconds, size = process_time() - begun, store.kv.size()
     sure = [one for one in labels if one.is_copy is not None]
-    copies = {one.b for one in sure if one.is_copy}
-    wrong = [one for one in sure if (one.b not in dropped if one.is_copy else one.b in dropped - copies)]
+    may_not_drop = dropped - {one.b for one in sure if one.is_copy}
+    wrong = [one for one in sure if (one.b not in dropped if one.is_copy else one.b in may_not_drop)]
     usual, pages = asdict(type(method.parameters)()), max(1, len(documents))
     return Score(
         method=method.name,

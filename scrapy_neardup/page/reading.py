@@ -286,7 +286,8 @@ def _drop_teasers(blocks: list[Block], roles: list[LineRole], links: list[int]) 
     article = [n for n, role in enumerate(roles) if role is LineRole.ARTICLE]
     prose = [n for n in article if not blocks[n].is_link]
     last = next((n for n in reversed(prose) if len(blocks[n].letters) >= _PHRASE), len(blocks))
-    below = [n for n in article if n > last and blocks[n].is_link and n not in links]
+    own = set(links)
+    below = [n for n in article if n > last and blocks[n].is_link and n not in own]
     size = sum(len(blocks[n].letters) for n in prose)
     if size >= _LEAST_PROSE and sum(len(blocks[n].letters) for n in below) <= _TEASERS_SHARE * size:
         for n in below:
@@ -423,7 +424,8 @@ def _read_article(article: lxml.html.HtmlElement, link_ratio: float) -> list[str
 def main_text(root: lxml.html.HtmlElement | None, blocks: list[Block], sections: list[Section]) -> str:
     """Reduce a tree to its article and return the main text, without trafilatura if the article has few links.
 
-    Empty if there is none, trafilatura fails, or would take long. The caller then takes the visible prose.
+    Empty if the page has no main text, or if trafilatura fails or would take long. Then the caller takes the visible
+    prose.
     """
     if root is None:
         return ""

@@ -1,4 +1,4 @@
-"""``scrapy neardup explain``, ``stats`` and ``report``: pages of every sort, the file, and what is refused."""
+"""``scrapy neardup explain``, ``stats`` and ``report``: pages of every sort, the file, and refusals."""
 
 from __future__ import annotations
 

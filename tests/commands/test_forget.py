@@ -1,4 +1,4 @@
-"""``forget``: what goes and what stays, judged anew. ``dropped``, ``keep`` and ``copy``: what a person decides."""
+"""``forget`` removes pages, and others are judged again. ``dropped``, ``keep`` and ``copy``: manual verdicts."""
 
 from __future__ import annotations
 

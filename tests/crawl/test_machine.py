@@ -187,7 +187,7 @@ class Crawls:
         return self.safe | {one.url for one in self.crawl.values() if one.kept}
 
     def check(self) -> None:
-        """What counts is in the state, what is safe was delivered, and what a kill would leave is what is safe."""
+        """The state holds the pages that count. Safe pages were delivered, and a kill would leave exactly these."""
         self.safe |= {one.url for one in self.crawl.values() if one.kept and one.feeds <= self.stored}
         assert not self.notes.state_failed
         assert delivered_to(self.store) == self.counting()

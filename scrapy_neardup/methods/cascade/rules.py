@@ -187,9 +187,10 @@ Rule = Callable[[PairJudge], "Decision | None"]
 
 
 def _are_bulletins(pair: PairJudge) -> Decision | None:
-    """Under quite other titles, or such with other numbers, a short text that may be of one site is two notices.
+    """Two short texts that may be of one site are two notices if their titles are quite other, or give other numbers.
 
-    It says the same every day, or of two people. Of one known site an equal text may be longer, if the numbers differ.
+    Such a text says the same every day, or of two people. On one known site it may be longer, if it is equal and the
+    numbers differ.
     """
     same_titles = pair.new.words == pair.earlier.words
     if same_titles or not pair.may_be_one_site or pair.has_one_number:  # then the features are not needed

@@ -183,7 +183,7 @@ class Punctuation(PublishedMethod):
     pages are duplicates from 3.0 on: the same title and two pieces, or all three pieces.
 
     One mark more moves the cuts and changes all pieces: copies with text removed or added are missed, those with
-    another word are found. A comma or dot inside 1,200, 3.5 or example.com is no mark. An ellipsis is none either.
+    another word are found. A comma or dot inside 1,200, 3.5 or example.com is no mark. An ellipsis is no mark.
     Differences: empty titles are not equal. A title or piece of many originals does not count. A text with fewer than
     ``min_marks`` marks has no pieces, as these would be short.
     """
